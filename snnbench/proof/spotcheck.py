@@ -36,6 +36,7 @@ from snnbench.proof.tolerance import (
     PART_TOLERANCES,
     allowed_by_chance,
     allowed_differences,
+    fewest_tolerance,
     gradient_tolerance,
     of_potentials,
     out_of_window,
@@ -192,7 +193,7 @@ class SpotCheck:
                 got = got[:, sample.batch] if self.extent.samples else got[:, :, sample.neurons]
             changes = (self._source.input_change(sample, jump) for jump in followed.jumps)
             expected = settled(followed.input_gradient, got, changes)
-            tolerance = self.tolerance(max(1, self.case.fan_in))
+            tolerance = self._tolerance(max(1, self.case.fan_in))
 
             def magnified() -> float:
                 return self._allowed(expected, followed, self._source.input_gradient)
@@ -212,7 +213,7 @@ class SpotCheck:
     def _compare_parameters(
         self, finding: Finding, followed: Followed, sample: Sample, answer: Answer, linear: FirstLayer
     ) -> None:
-        tolerance = self.tolerance(self.case.time_steps * self.case.batch)
+        tolerance = self._tolerance(self.case.time_steps * self.case.batch, self.case.time_steps)
         weights, biases = (np.asarray(layers[0]) for layers in (answer.weights, answer.biases) if layers is not None)
         shape = self.layers[0][0].shape
         if weights.shape != shape:
@@ -229,6 +230,11 @@ class SpotCheck:
         ):
             magnified = partial(self._allowed, expected, followed, of_current)
             compare_gradient(finding, name, part, settled(expected, part, changes), tolerance, magnified=magnified)
+
+    def _tolerance(self, summed: int, accumulated: int = 0) -> float:
+        """The relative error from which a gradient is held to the recurrence of the case."""
+        reduced = self.case.dtype in HALVES
+        return fewest_tolerance(self.case, accumulated) if reduced else self.tolerance(summed)
 
     def _allowed(self, expected: Array, followed: Followed, of_current: Callable[[Array], Array]) -> float:
         """The relative error allowed in a gradient that is a linear function `of_current`, the gradient of currents."""

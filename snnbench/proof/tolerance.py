@@ -170,6 +170,8 @@ EXAM_GRADIENT_ROUNDOFFS = 168
 """The same for the exam, where norms are small: 1e-5 in float32."""
 REDUCED_GRADIENT_ROUNDOFFS = 16
 """The same for formats with fewer digits: the roundings of a state that lasts about 1 / (1 - beta) steps."""
+FEWEST_REDUCED_ROUNDOFFS = 2.0
+"""In 16 bits no gradient is held to fewer: its operands and itself are rounded."""
 PART_TOLERANCES, FEWEST_IN_PART = 2.0, 18
 """In 16 bits the gradient of one neuron may be off by so many tolerances. The mean square of n independent errors
 exceeds four times its expectation with a chance below 1e-7 if n is 18 or more; fewer tell nothing."""
@@ -195,6 +197,16 @@ def allowed_differences(count: int) -> int:
     """
     expected = DIFFERENCE_RATE * count
     return int(expected + 4 * expected**0.5 + 1)
+
+
+def fewest_tolerance(case: Case, accumulated: int = 0) -> float:
+    """Relative error that a gradient in 16 bits may have in any case; what is larger must follow from the recurrence.
+
+    A program may add up the gradient of a parameter in 16 bits over so many `accumulated` steps. That is a sum in a
+    single accumulator, as in `gradient_tolerance`.
+    """
+    roundoffs = FEWEST_REDUCED_ROUNDOFFS + 3 * 0.30 * accumulated**0.5
+    return min(roundoffs, REDUCED_GRADIENT_ROUNDOFFS) * UNIT_ROUNDOFF[case.dtype]
 
 
 def gradient_tolerance(case: Case, roundoffs: int = GRADIENT_ROUNDOFFS, summed: int = 1) -> float:

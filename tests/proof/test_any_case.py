@@ -1,5 +1,6 @@
 """Tests that no setting accuses a right program: cases from users' reports, and cases from the whole range."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 
 from snnbench.cases.case import Case
 from snnbench.proof import provable
-from tests.drawn import drawn, judge, table
-from tests.fakes import CASE, LIF
-from tests.programs import FAULTS
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.workloads.linear_lif import Problem
+from tests.drawn import ALL_NS, drawn, judge, table
+from tests.fakes import CASE, LIF, profile
+from tests.programs import FAULTS, Program
 
 FAR = {"threshold": 5.0, "reset": "subtract", "detach_reset": False}
 
@@ -65,3 +68,14 @@ def test_case_that_proves_nothing_is_found_before_a_library_runs(case: Case, wor
 
 def test_usual_case_proves_something() -> None:
     assert not provable.hindrance(CASE) and not provable.hindrance(LIF)
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [("float16", 1.02), ("bfloat16", 1.04)])
+def test_gradient_in_16_bits_is_held_to_the_recurrence(dtype: Any, factor: float) -> None:
+    """16 roundoffs, 6 % in bfloat16, would hide it."""
+    small: dict[str, Any] = {"time_steps": 25, "batch": 8, "neurons": 64, "beta": 0.5, **profile("zero")}
+    problem = Problem(CASE.with_(dtype=dtype, **small))
+    right = Program()(problem, 0)
+    check = SpotCheck(problem, 0, budget_ns=ALL_NS)
+    assert check.check(right).message == ""
+    assert "gradient of input is off by" in check.check(replace(right, input=right.input * factor)).message
