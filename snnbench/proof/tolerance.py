@@ -205,7 +205,7 @@ def fewest_tolerance(case: Case, accumulated: int = 0) -> float:
     A program may add up the gradient of a parameter in 16 bits over so many `accumulated` steps. That is a sum in a
     single accumulator, as in `gradient_tolerance`.
     """
-    roundoffs = FEWEST_REDUCED_ROUNDOFFS + 3 * 0.30 * accumulated**0.5
+    roundoffs: float = FEWEST_REDUCED_ROUNDOFFS + 3 * 0.30 * accumulated**0.5
     return min(roundoffs, REDUCED_GRADIENT_ROUNDOFFS) * UNIT_ROUNDOFF[case.dtype]
 
 

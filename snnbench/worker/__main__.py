@@ -86,6 +86,8 @@ def _answer(
         _confine(request)
         # The counter covers threads that start after it, so it opens before a framework starts any.
         instructions = counter() if request.measure == "time" else uncounted
+        with suppress(Exception):  # the answer imports it again, and says why it cannot
+            import_module("snnbench.worker.measurement")  # the clock and the comparison, before the adapter
         turns = _turns(options, request)
         relay = _relay(options, request)
         announce = silent if options.reply_fd is None else _announcing(stream)

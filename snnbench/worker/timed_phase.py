@@ -1,6 +1,5 @@
 """One timed phase: its durations, the proof of its answers, and why its time may not be that of the work."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -138,7 +137,7 @@ class TimedPhase:
             timing.run_ordered(self._phase, self._timing, self._renewal, fresh.ORDERED)
         elif proof.spot is None:
             self._session.load(0, 0)
-            proof.keep_last(timing.repeat(self._phase, 1, time.perf_counter_ns).outputs)
+            proof.keep_last(timing.repeat(self._phase, 1, timing.CLOCK).outputs)
 
     def _usage(self) -> contention.Usage:
         """CPU usage so far. A partner that takes turns with this process does not count as another process."""
@@ -174,7 +173,7 @@ class TimedPhase:
             afterwork.settle()
         self._turns.pass_on(self._step)
         if self._warm_ns < WARM_NS:
-            self._warm_ns = timing.repeat(self._phase, 1, time.perf_counter_ns).wall_ns
+            self._warm_ns = timing.repeat(self._phase, 1, timing.CLOCK).wall_ns
 
     def not_the_work(self) -> str | None:
         """Why the time is not that of the work, or None.
@@ -183,7 +182,7 @@ class TimedPhase:
         """
         measured, on_cpu = self._timing, self._on_cpu
         reported_ns = trial_median(measured.repetitions_ns, measured.passes)
-        waiting_ns = timing.synchronisation_ns(self._phase, time.perf_counter_ns)
+        waiting_ns = timing.synchronisation_ns(self._phase, timing.CLOCK)
         series = fresh.series_of(reported_ns, measured.passes)
         while True:
             while len(self._drawn_ns) < fresh.DRAWN:
@@ -220,4 +219,4 @@ class TimedPhase:
         if self._on_cpu:
             afterwork.settle()
         else:
-            timing.keep_busy(self._phase, BUSY_AGAIN_NS, time.perf_counter_ns)
+            timing.keep_busy(self._phase, BUSY_AGAIN_NS, timing.CLOCK)

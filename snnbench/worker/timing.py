@@ -14,6 +14,8 @@ from snnbench.worker.instructions import Count, uncounted
 
 Clock = Callable[[], int]
 
+CLOCK: Clock = time.perf_counter_ns
+"""The clock, bound before an adapter is loaded."""
 EMPTY_SYNCHRONISATIONS = 1000
 """A repetition lasts at least as long as so many synchronisations with nothing to wait for."""
 FEWEST_REPETITIONS = 3
@@ -102,7 +104,7 @@ class Renewal:
     keep: Callable[[Any], None]
 
 
-def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.perf_counter_ns) -> tuple[Timing, Any]:
+def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = CLOCK) -> tuple[Timing, Any]:
     """Time one phase; return the durations and the outputs of the last repetition.
 
     If a repetition is a single pass, each repetition is on new content: DRAWN of them on content drawn anew, after the
@@ -135,7 +137,7 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
 
 
 def run_ordered(
-    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = time.perf_counter_ns
+    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = CLOCK
 ) -> None:
     """Time `passes` more single passes, each on content 0 in another order."""
     for _ in range(passes):
@@ -146,7 +148,7 @@ def run_ordered(
 
 
 def run_drawn(
-    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = time.perf_counter_ns
+    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = CLOCK
 ) -> list["Repetition"]:
     """Time `passes` more single passes in a row, each on content drawn anew; the last answer is kept.
 
@@ -163,7 +165,7 @@ def run_drawn(
     return series
 
 
-def run_as_reported(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = time.perf_counter_ns) -> float:
+def run_as_reported(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = CLOCK) -> float:
     """Time one more repetition in the way of those before. Returns the nanoseconds of a pass."""
     pass_ns = min(timing.repetitions_ns) / timing.passes
     if timing.passes == 1:
