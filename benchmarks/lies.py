@@ -2,7 +2,7 @@
 
     python -m benchmarks lies [--set protocol.trials=1] [--only "neurons=256"] [--output FOLDER]
 
-Runs `snnbench run` with liars.toml, the adapter liars.py and these options. Prints a line for each variant and size,
+Runs `snnbench run` with liars.toml, the adapters beside it and these options. Prints a line for each variant and case,
 with the largest gain of its trials with a time: how many times as fast as `honest` it is, in its fastest phase. Exits
 with 1 if `honest` lacks a time, or if a liar gains more than GAIN.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.outcome import show
 from snnbench.recording import reading, record
+from snnbench.report.wording import title
 from snnbench.worker.durations import median_ns
 
 LIARS = Path(__file__).parent / "liars"
@@ -32,32 +33,33 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         output = given.output or Path(scratch)
         command = [sys.executable, "-m", "snnbench", "run", "--config", str(LIARS / "liars.toml")]
-        command += ["--adapter", str(LIARS / "liars.py"), "--output", str(output), *options]
+        command += [f"--adapter={path}" for path in sorted(LIARS.glob("*.py"))]
+        command += ["--output", str(output), *options]
         subprocess.run(command, check=False, stdout=sys.stderr)  # a run in which cells fail exits with 1
         try:
             records = reading.read(output).records
         except record.RecordingError:
             return 2  # the run printed the reason
-    by_name: dict[tuple[str, int], list[record.Record]] = defaultdict(list)
+    by_name: dict[tuple[str, str, str], list[record.Record]] = defaultdict(list)
     for entry in records:
-        by_name[entry.variant, int(entry.case.neurons)].append(entry)
+        by_name[title(entry.case), entry.library, entry.variant].append(entry)
     wrong, rows = 0, []
-    for (variant, neurons), trials in sorted(by_name.items(), key=lambda item: (item[0][0] != HONEST, item[0])):
+    for (case, library, variant), trials in by_name.items():
         timed = [trial for trial in trials if trial.phases]
-        gain = max((_gain(trial, by_name[HONEST, neurons]) for trial in timed), default=0.0)
+        honest = [trial for trial in by_name[case, library, HONEST] if trial.phases]
+        gain = max((_gain(trial, honest) for trial in timed), default=0.0) if honest else 0.0
         as_expected = len(timed) == len(trials) if variant == HONEST else gain <= GAIN
         wrong += not as_expected
         caught = f"{len(trials) - len(timed)} of {len(trials)}"
         reason = next((trial.outcome.reason or "" for trial in trials if not trial.phases), "")
-        rows.append((f"{variant} N={neurons}", "yes" if as_expected else "NO", caught, f"{gain:.3g}", reason))
-    title = f"Variants that leave out work: {len(rows) - wrong} of {len(rows)} end as they must"
-    show(title, ("variant", "as it must", "caught", "gain", "reason"), rows)
+        name = f"{library}/{variant}, {case.partition(' (')[0]}"
+        rows.append((name, "yes" if as_expected else "NO", caught, f"{gain:.3g}", reason))
+    heading = f"Variants that leave out work: {len(rows) - wrong} of {len(rows)} end as they must"
+    show(heading, ("variant", "as it must", "caught", "gain", "reason"), rows)
     return int(wrong > 0 or not rows)
 
 
 def _gain(liar: record.Record, honest: list[record.Record]) -> float:
     """How many times as fast as the slowest trial of `honest` a trial is, in the phase where that is most."""
-    slowest = {
-        phase: max(median_ns(trial.phases[phase]) for trial in honest if trial.phases) for phase in liar.phases
-    }
+    slowest = {phase: max(median_ns(trial.phases[phase]) for trial in honest) for phase in liar.phases}
     return max(slowest[phase] / median_ns(timing) for phase, timing in liar.phases.items())
