@@ -4,9 +4,9 @@
     python -m benchmarks checks 512 2048
 
 `spot` is the spot checks of four phases, two of spikes alone and two of spikes and gradients, including the drawing of
-inputs, cotangents and weights. `fresh` is the added cost of five fresh passes of every phase: content in another order,
-and the comparison of their answers. The passes that give the answers are not timed: `pass` is a training pass of the
-yardstick. Every size runs in its own process.
+inputs, cotangents and weights. `fresh` is the added cost of six fresh passes of every phase: content in
+another order or drawn anew, and the comparison of their answers. The passes that give the answers are not timed: `pass`
+is a training pass of the yardstick. Every size runs in its own process.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,15 @@ def measure(neurons: int, steps: int, threads: int) -> list[str]:
     gradients = [gradient.numpy() for gradient in torch.autograd.grad(spikes, tensors, cotangent)]
     pass_s = time.perf_counter() - started
     whole = Answer(spikes.detach().numpy(), [gradients[1]], [gradients[2]], gradients[0])
-    del given, tensors, cotangent
+
+    def answer_to(number: int) -> Answer:
+        """The yardstick's answer to content drawn anew."""
+        entering = torch.from_numpy(problem.input(number)).requires_grad_()
+        spikes = linear_lif(entering, *tensors[1:], beta=case.beta, threshold=case.threshold)
+        by = torch.autograd.grad(spikes, [entering, *tensors[1:]], torch.from_numpy(problem.cotangent(number)))
+        return Answer(spikes.detach().numpy(), [by[1].numpy()], [by[2].numpy()], by[0].numpy())
+
+    del given, cotangent
 
     started, cpu = time.perf_counter(), time.process_time()
     problem = Problem(case)
@@ -84,9 +92,7 @@ def measure(neurons: int, steps: int, threads: int) -> list[str]:
         finding = check.check(answers[number])
         assert finding.correct, finding.message
     spot_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
-    started = time.perf_counter()
-    fresh(problem, check, answers)
-    fresh_s = time.perf_counter() - started
+    fresh_s = fresh(problem, check, answers, answer_to)
     peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return [*(f"{value:.2f}" for value in (spot_s, cpu_s, fresh_s, pass_s)), f"{peak_gib:.1f}"]
 
@@ -103,30 +109,34 @@ def checks_of(problem: Any, phases: int) -> Iterator[Any]:
         yield check
 
 
-def fresh(problem: Any, check: Any, answers: Sequence[Any]) -> None:
-    """Compare the answers to content in another order: the known answers, reordered in the same way."""
-    from snnbench.proof.fresh import PASSES, Contents
+def fresh(problem: Any, check: Any, answers: Sequence[Any], answer_to: Callable[[int], Any]) -> float:
+    """Seconds of comparing answers to new content: known ones in another order, and `answer_to` content drawn anew."""
+    from snnbench.proof.fresh import DRAWN, ORDERED, Contents
     from snnbench.proof.phase_proof import PhaseProof
+    from snnbench.proof.spotcheck import SpotCheck
 
-    class Replayed:
-        """A session with prepared answers."""
-
-        def load(self, which: int, cotangent: int) -> None:
-            problem.input(which)
-            problem.cotangent(cotangent)
-
-    session: Any = Replayed()
-    contents = Contents(problem, seed=1)
-    for answer in answers:
-        proof = PhaseProof(session, lambda outputs: outputs, check, lambda number: check, contents, on_cpu=False)
-        proof.judge(answer)
-        for _ in range(PASSES):
-            proof.prepare(drawn=False)
-            proof.load()
-            order = proof.content.order if proof.content else None
-            entering = None if answer.input is None else answer.input[:, order]
-            proof.keep(type(answer)(answer.spikes[:, order], answer.weights, answer.biases, entering))
+    spent_s, contents = 0.0, Contents(problem, seed=1, first=1 << 16)
+    session: Any = None
+    for first in answers:
+        proof = PhaseProof(session, session, check, session, contents, on_cpu=False)
+        proof.judge(first)
+        for drawn in [0] * ORDERED + [1] * DRAWN:
+            started = time.perf_counter()
+            (content,) = contents.next(drawn)
+            problem.input(content.number)
+            problem.cotangent(content.number)
+            spent_s += time.perf_counter() - started
+            answer = answer_to(content.number) if drawn else first
+            answer = answer if first.weights else type(answer)(answer.spikes)
+            started = time.perf_counter()
+            if drawn:
+                finding = SpotCheck(problem, content.number, seed=0).check(answer)
+                assert finding.correct, finding.message
+            else:
+                proof.judge(answer)
+            spent_s += time.perf_counter() - started
         assert proof.fresh.correct, proof.fresh.message
+    return spent_s
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ class PhaseProof:
     spot: Finding | None = None
     fresh: Finding = field(default_factory=Finding)
     verified: Answer | None = None
+    content: Content | None = None
     _coming: list[Content] = field(default_factory=list)
-    _content: Content | None = None
     _lacks_cotangent: bool = False
     _memory: Memory = field(default_factory=dict)
     _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(random_seed()))
@@ -65,14 +65,14 @@ class PhaseProof:
         """
         if not self._coming:
             raise ValueError("no content was prepared")
-        self._content, self._lacks_cotangent = self._coming.pop(0), self.piece.prepare is not None
-        number = self._content.number
+        self.content, self._lacks_cotangent = self._coming.pop(0), self.piece.prepare is not None
+        number = self.content.number
         self.session.load(number, 0 if self._lacks_cotangent else number)
 
     def arrive(self) -> None:
         """Put the cotangent of new content in place, which a forward pass must not know."""
-        if self._lacks_cotangent and self._content:
-            self.session.load_cotangent(self._content.number)
+        if self._lacks_cotangent and self.content:
+            self.session.load_cotangent(self.content.number)
             self._lacks_cotangent = False
 
     def glimpse(self, outputs: Any) -> None:
@@ -85,7 +85,7 @@ class PhaseProof:
     def keep(self, outputs: Any) -> None:
         """Compare the answer to the new content. Raises ValueError if there is none."""
         answer = self._read(outputs)
-        content = self._content
+        content = self.content
         if content is None:
             raise ValueError("no content was renewed")
         self._compare_glimpse(outputs)
