@@ -10,18 +10,22 @@ from snnbench.cases.answer import Answer
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A phase's `run`, its `prepare` before that, and `parts`: the spikes and the gradients of its outputs."""
+    """A phase's `run`, its `prepare` before that, and `parts`: the spikes and the gradients of its outputs.
+
+    `goes_back`: it has a backward pass, which reads the cotangent.
+    """
 
     run: Callable[[Any], Any]
     parts: Callable[[Any], tuple[Any, Any]]
     prepare: Callable[[], Any] | None = None
+    goes_back: bool = True
 
 
 def pieces(session: Session) -> dict[str, Piece]:
     """The piece of every phase of a session."""
     return {
-        "inference": Piece(lambda _: session.inference(), lambda spikes: (spikes, None)),
-        "forward": Piece(lambda _: session.forward(), lambda kept: (session.spikes_of(kept), None)),
+        "inference": Piece(lambda _: session.inference(), lambda spikes: (spikes, None), goes_back=False),
+        "forward": Piece(lambda _: session.forward(), lambda kept: (session.spikes_of(kept), None), goes_back=False),
         "backward": Piece(
             lambda kept: (kept, session.backward(kept)),
             lambda outputs: (session.spikes_of(outputs[0]), outputs[1]),

@@ -54,9 +54,11 @@ class PhaseProof:
     def prepare(self, drawn: int) -> None:
         """Make content that no pass has seen: so many drawn anew, or content 0 in another order."""
         self._coming = self.contents.next(drawn)
+        problem = self.contents.problem
         for content in self._coming:
-            for array in (self.contents.problem.input, self.contents.problem.cotangent):
-                array(content.number)
+            problem.input(content.number)
+            if self.piece.goes_back:
+                problem.cotangent(content.number)
 
     def load(self) -> None:
         """Put the next new content in place. Raises ValueError if none was prepared.
@@ -67,7 +69,7 @@ class PhaseProof:
             raise ValueError("no content was prepared")
         self.content, self._lacks_cotangent = self._coming.pop(0), self.piece.prepare is not None
         number = self.content.number
-        self.session.load(number, 0 if self._lacks_cotangent else number)
+        self.session.load(number, number if self.piece.goes_back and not self._lacks_cotangent else 0)
 
     def arrive(self) -> None:
         """Put the cotangent of new content in place, which a forward pass must not know."""
