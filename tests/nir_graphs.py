@@ -21,7 +21,9 @@ def write(path: Path, nodes: Mapping[str, Mapping[str, Any]], edges: Sequence[tu
         for name, parameters in nodes.items():
             group = file.create_group(f"node/nodes/{name}")
             for key, value in parameters.items():
-                group[key] = value if isinstance(value, str) else np.array(value, np.float32)
+                number = np.int64 if key == "shape" else np.float32
+                group[key] = value if isinstance(value, str) else np.array(value, number)
+        file["node/type"] = "NIRGraph"
         file["node/edges"] = np.array(edges, dtype="S")
     return path
 

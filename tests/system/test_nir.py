@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
@@ -11,7 +12,7 @@ import pytest
 from snnbench.adapter.discovery import discover
 from snnbench.environments import store
 from tests.managed import ROOT, snnbench
-from tests.nir_graphs import GRAPHS
+from tests.nir_graphs import AFFINE, ENDS, GRAPHS, LIF, write
 
 pytestmark = pytest.mark.libraries
 
@@ -48,6 +49,17 @@ def test_importers_read_one_lif_graph_as_the_documents_say(tmp_path: Path) -> No
         for row in rows
     }
     assert verdicts == EXPECTED
+
+
+def test_what_spyx_makes_of_an_input_of_another_name_is_shown(tmp_path: Path) -> None:
+    """A KeyError came from the adapter, which asked for the node `input`; Spyx itself expects that name, too."""
+    names = ("in", "0", "1", "out")
+    nodes = dict(zip(names, (ENDS["input"], AFFINE, LIF, ENDS["output"]), strict=True))
+    graph = write(tmp_path / "names.nir", nodes, [*pairwise(names)])
+    command = ("nir", str(graph), "--dt", "0.001", "--library", "spyx", "--format", "json")
+    (row,) = json.loads(snnbench(*command, cwd=tmp_path).stdout)["rows"]
+    reason = "no known reading of the graph has this output"
+    assert row["outcome"] == {"status": "failed", "kind": "incorrect", "reason": reason}
 
 
 @pytest.mark.parametrize(
