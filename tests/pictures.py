@@ -15,6 +15,7 @@ from rich.text import Text
 from snnbench.recording.reading import read
 from snnbench.report.page import figures
 from snnbench.report.page.outline import outline
+from tests import curves
 from tests.screens import screen
 from tests.shipped import QUICK
 
@@ -36,7 +37,8 @@ CHARTS = {
     "epochs": (LOADING, "epochs-1"),
 }
 """Picture -> a recording and its figure; each picture is drawn for a light and for a dark ground."""
-PICTURES = [f"{name}-{ground}.svg" for name in CHARTS for ground in ("light", "dark")]
+CURVES = "drawn-cases"
+PICTURES = [f"{name}-{ground}.svg" for name in (*CHARTS, CURVES) for ground in ("light", "dark")]
 FRAME = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -70,7 +72,7 @@ def charts() -> dict[str, str]:
         (chart,) = (chart for section in outlines[recording] for chart in section.charts if chart.name == figure)
         for ground in ("light", "dark"):
             drawn[f"{name}-{ground}.svg"] = figures.drawn(chart, ground)
-    return drawn
+    return drawn | {f"{CURVES}-{ground}.svg": curves.drawn(ground) for ground in ("light", "dark")}
 
 
 def terminal(folder: Path) -> str:

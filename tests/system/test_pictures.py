@@ -1,11 +1,12 @@
 """Tests of pictures: those of README and docs say what the recordings say, and figures are written to files."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests import in_process, pictures
+from tests import curves, in_process, pictures
 from tests.shipped import QUICK, shipped
 
 TERMINAL = "terminal.svg"
@@ -25,11 +26,19 @@ def test_picture_is_of_the_committed_recording(drawn: dict[str, str], name: str)
     assert pictures.words(text) and "url(http" not in text
 
 
-@pytest.mark.parametrize("name", pictures.CHARTS)
+@pytest.mark.parametrize("name", [*pictures.CHARTS, pictures.CURVES])
 def test_light_and_dark_charts_differ_in_colours_only(name: str) -> None:
     light, dark = (pictures.IMAGES / f"{name}-{ground}.svg" for ground in ("light", "dark"))
     assert light.read_text(encoding="utf-8") != dark.read_text(encoding="utf-8")
     assert pictures.words(light.read_text(encoding="utf-8")) == pictures.words(dark.read_text(encoding="utf-8"))
+
+
+def test_picture_of_the_drawn_cases_has_the_numbers_of_the_table() -> None:
+    """And its text alternative says the same."""
+    texts = pictures.words((pictures.IMAGES / f"{pictures.CURVES}-light.svg").read_text(encoding="utf-8"))
+    numbers = Counter(row["words"] for row in curves.rows())
+    assert numbers and numbers <= texts
+    assert f"![{curves.words()}](../images/{pictures.CURVES}-light.svg" in curves.PAGE.read_text(encoding="utf-8")
 
 
 def test_figures_are_written_to_files(tmp_path: Path) -> None:
