@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from snnbench.adapter.discovery import data_folder
 from snnbench.cases.case import Case
 from snnbench.exits import Exit, UserError
 from snnbench.plan.config import Protocol
@@ -73,11 +74,13 @@ def both_at_once(base: Recording, new: Recording) -> str:
     for library in sorted(old.keys() & other.keys()):
         before, after = (_own_version(recording, library) for recording in (base, new))
         if before and after and before != after:
-            sides["base"].append(f"--base '{before}'")
-            sides["new"].append(f"--new '{after}'")
+            sides["base"].append(f"--base {shlex.quote(before)}")
+            sides["new"].append(f"--new {shlex.quote(after)}")
     changes = [*sides["base"], *sides["new"]] or ["--base CHANGE --new CHANGE"]
-    config = shlex.quote(str(new.resolved.get("name", "CONFIG")))
-    return " ".join(["snnbench ab", f"--config {config}", *changes])
+    config = str(new.resolved.get("name", "CONFIG"))
+    if "name" in new.resolved and not (data_folder("configs") / f"{config}.toml").is_file():
+        config += ".toml"
+    return " ".join(["snnbench ab", f"--config {shlex.quote(config)}", *changes])
 
 
 def _own_version(recording: Recording, library: str) -> str:

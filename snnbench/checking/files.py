@@ -6,6 +6,7 @@ A line states its own schema, and older schemas have fewer rules. So a line must
 """
 
 import json
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +27,8 @@ def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, s
     if not recording.records:
         yield reading.RECORDS, "no cell is recorded"
     if not recording.finished and not recording.closed:
-        yield reading.CONFIG, "the run is not finished; the same command continues it, and snnbench close ends it"
+        close = f"`snnbench close {shlex.quote(str(recording.folder))} --reason TEXT`"
+        yield reading.CONFIG, f"the run is not finished; the same command continues it, and {close} ends it"
     if recording.finished and recording.closed:
         yield reading.CONFIG, "the run is both finished and closed"
     if recording.closed and recording.planned is None:

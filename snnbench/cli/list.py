@@ -71,15 +71,17 @@ def _variants(adapters: "list[Adapter]", cuda: bool) -> "Table":
 
 def _show_libraries(console: "Console", adapters: "list[Adapter]", cuda: bool) -> None:
     """A line for each library, and the command that makes the missing environments."""
+    from snnbench.environments import store
     from snnbench.report.section import Table
     from snnbench.report.terminal.drawing import draw, note, paragraph
 
-    rows, missing = [], []
+    rows, missing = [], {}
     for declared in adapters:
         variants = declared.variants.values()
         states = {name: _missing(declared, name, cuda) for name in declared.variants}
         state = READY if "" in states.values() else next(iter(states.values()))
-        missing += [declared.name] if any(state == NOT_MADE for state in states.values()) else []
+        if NOT_MADE in states.values():
+            missing[declared.name] = declared.path
         rows.append(
             (
                 declared.name,
@@ -94,7 +96,7 @@ def _show_libraries(console: "Console", adapters: "list[Adapter]", cuda: bool) -
     draw(console, [("", Table(columns, rows, len(columns) - 1, leaving=("version",)))])
     console.print()
     if missing:
-        paragraph(console, f"make the missing environments: snnbench env sync {' '.join(missing)}")
+        paragraph(console, f"make the missing environments: {store.sync_command(missing)}")
     note(console, f"one library: snnbench list {adapters[0].name}    all variants: snnbench list --all")
 
 
@@ -143,7 +145,7 @@ def _state(adapter: "Adapter", name: str, cuda: bool) -> str:
 
     variant = adapter.variants[name]
     environment = store.plan(adapter, name, cuda)
-    command = f"`snnbench env sync {environment.adapter}`"
+    command = f"`{environment.about['command']}`"
     missing = []
     if variant.needs:
         missing.append(f"needs {variant.needs}")

@@ -73,7 +73,7 @@ def opened(path: Path) -> Iterator[Any]:
     import h5py
 
     if not path.is_file():
-        raise DatasetError(f"{path}: no such file; generate one with `snnbench data make`, or name another folder")
+        raise DatasetError(f"{path}: no such file; `snnbench data make --help` says how to generate one")
     try:
         with h5py.File(path, "r") as file:
             if lacking := [name for name in LAYOUT if not isinstance(file.get(name), h5py.Dataset)]:

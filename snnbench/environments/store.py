@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from packaging.utils import canonicalize_name
 from snnbench import workloads
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.discovery import data_folder
 from snnbench.adapter.pins import Pins
 from snnbench.digest import digest
 from snnbench.environments import bytecode, torch_builds
@@ -58,7 +60,8 @@ class Environment:
     @property
     def about(self) -> dict[str, str]:
         """The adapter it belongs to, for error messages."""
-        return {"name": self.adapter, "source": str(self.source), "requires_python": self.requires_python}
+        known = {"name": self.adapter, "source": str(self.source), "requires_python": self.requires_python}
+        return known | {"command": sync_command({self.adapter: self.source})}
 
     @property
     def pinned(self) -> dict[str, Any]:
@@ -87,6 +90,13 @@ class Installed:
     def size_bytes(self) -> int:
         """The folder's size on disk, including files shared with uv's cache. Slow: it visits every file."""
         return sum(path.lstat().st_blocks * 512 for path in self.folder.rglob("*"))
+
+
+def sync_command(sources: Mapping[str, Path]) -> str:
+    """The command that makes the environments of these contenders; a user's adapter is named by its file, too."""
+    own = dict.fromkeys(path for path in sources.values() if path.parent != data_folder("adapters"))
+    files = (word for path in own for word in ("--adapter", str(path)))
+    return shlex.join(["snnbench", "env", "sync", *sources, *files])
 
 
 def current() -> Path:

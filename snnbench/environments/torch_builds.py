@@ -48,7 +48,7 @@ def _is_reached() -> bool:
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "asked.txt").write_text("torch\n")
         asking = ["pip", "compile", "--quiet", "--no-deps", "--python", sys.executable, "asked.txt"]
-        about = {"name": "torch", "source": "", "requires_python": ""}
+        about = {"name": "torch", "source": "", "requires_python": "", "command": ""}
         once = {VARIABLE: SMALL, "UV_HTTP_RETRIES": "0"}
         try:
             install(asking, Path(scratch), lambda line: None, about, variables=once)

@@ -14,9 +14,9 @@ NEXT_STEPS = (  # a pattern in uv's output -> the user's next step; the first ma
     ("No space left", "free some disk space, or set SNNBENCH_HOME to a folder on a larger disk"),
     ("No interpreter found|inspect Python", "install a Python {requires_python}"),
     ("found in the cache", "unset UV_OFFLINE where there is a network, or build the image with {name} in LIBRARIES"),
-    ("network was disabled|ailed to fetch|error sending", "check the network, then `snnbench env sync {name}`"),
+    ("network was disabled|ailed to fetch|error sending", "check the network, then `{command}`"),
     ("Failed to build", "install what building it needs, or pin a version that comes as a wheel in {source}"),
-    ("", "check the pins in {source}, then run `snnbench env sync {name}`"),
+    ("", "check the pins in {source}, then run `{command}`"),
 )
 
 
@@ -45,8 +45,8 @@ def install(
 ) -> list[str]:
     """Run uv with these arguments in a folder; pass every line to `say` and return all. Raises EnvironmentFailed.
 
-    `about` has `name`, `source` and `requires_python` for errors. Descriptors in `keep` stay open in uv: if this
-    process is killed, its lock stays held until uv ends. `variables` go to uv beside the user's own.
+    `about` has `name`, `source`, `requires_python` and `command` for errors. Descriptors in `keep` stay open in uv:
+    if this process is killed, its lock stays held until uv ends. `variables` go to uv beside the user's own.
     """
     try:
         import uv  # here, so that `--env current` needs no uv

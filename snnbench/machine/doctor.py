@@ -192,7 +192,7 @@ def disk(folder: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(folder).free
     what = f"{free / GIB:.3g} GiB free"
     if free < LEAST_FREE_BYTES:
-        yield Finding("disk", "spoils", what, "make room, or record elsewhere: snnbench run --output DIR")
+        yield Finding("disk", "spoils", what, "make room, or record elsewhere with --output DIR")
     else:
         yield Finding("disk", "well", what)
 

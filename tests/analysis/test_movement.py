@@ -161,7 +161,7 @@ def test_every_format_states_the_movement_and_the_ab_command() -> None:
     old += slowed("b", 1.0)
     new += slowed("b", 1.5, 1.5, 1.5, 1.5, 1.5)
     comparison = compared(old, new)
-    command = "snnbench ab --config CONFIG --base 'a==1.0' --new 'a==2.0'"
+    command = "snnbench ab --config CONFIG --base a==1.0 --new a==2.0"
     assert comparison.tells == command
     text = change_table.table(comparison)
     assert text.splitlines()[1].startswith("in NEW the machine was 1.50 times slower for Python loops")

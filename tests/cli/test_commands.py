@@ -112,7 +112,7 @@ def test_adapters_are_listed_with_missing_environments(workspace: Workspace) -> 
     printed = workspace.ask("list", "--adapter", workspace.adapters[0])
     (row,) = (line for line in printed.splitlines() if line.startswith("| good |"))
     assert row == (
-        "| good | any | cpu cuda | not said | missing: `snnbench env sync good` "
+        f"| good | any | cpu cuda | not said | missing: `snnbench env sync good --adapter {workspace.adapters[0]}` "
         "| A fake library that does all that is asked of it. |"
     )
     assert len(re.findall(r"^\| \S+ \|", printed, re.MULTILINE)) > 10, "the shipped adapters"

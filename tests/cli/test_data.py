@@ -25,7 +25,7 @@ def test_file_is_made_once_and_checked(workspace: Workspace) -> None:
         (["make", "ssc"], 2, "Missing option '--samples'"),
         (["make", "scs", "--samples", "1"], 2, "'scs' is not one of 'ssc', 'shd'"),
         (["make", "shd", "--split", "valid", "--samples", "1"], 2, "shd has the splits train and test"),
-        (["check", "none.h5"], 1, "none.h5: no such file; generate one with `snnbench data make`"),
+        (["check", "none.h5"], 1, "none.h5: no such file; `snnbench data make --help` says how"),
         (["check", "tiny.toml"], 1, "tiny.toml: is damaged: "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

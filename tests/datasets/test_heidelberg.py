@@ -118,7 +118,7 @@ def test_wrong_content_is_named(path: Path, spoil: Spoil, message: str) -> None:
 
 
 def test_missing_file_names_the_command(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="no such file; generate one with `snnbench data make`"):
+    with pytest.raises(DatasetError, match="no such file; `snnbench data make --help` says how"):
         heidelberg.check(tmp_path / "none.h5")
 
 

@@ -30,7 +30,8 @@ def test_missing_package_is_one_line_with_a_next_step(home: Path, monkeypatch: p
     message = str(caught.value)
     assert message.startswith("mine: No solution found when resolving dependencies: ")
     assert "snnbench-no-such-package-xyz" in message
-    assert message.endswith("; check the pins in adapters/mine.py, then run `snnbench env sync mine`")
+    assert "; check the pins in adapters/mine.py, then run `" in message
+    assert message.endswith(" `snnbench env sync mine --adapter adapters/mine.py`")
     assert "\n" not in message
     assert not store.is_ready(wanted)
 
@@ -46,7 +47,8 @@ def test_missing_interpreter(home: Path) -> None:
     [
         (
             ["Using Python 3", "error: Failed to fetch: an index", "  cause: client error", "  cause: refused (111)"],
-            "small: Failed to fetch: an index: refused (111); check the network, then `snnbench env sync small`",
+            "small: Failed to fetch: an index: refused (111); check the network, "
+            "then `snnbench env sync small --adapter adapters/small.py`",
         ),
         (
             [
@@ -68,7 +70,8 @@ def test_missing_interpreter(home: Path) -> None:
         ),
         (
             [],
-            "small: uv failed without a word; check the pins in adapters/small.py, then run `snnbench env sync small`",
+            "small: uv failed without a word; check the pins in adapters/small.py, "
+            "then run `snnbench env sync small --adapter adapters/small.py`",
         ),
     ],
 )

@@ -10,6 +10,8 @@ from snnbench.report.section import Section, Table
 MAX_ROWS = 200
 LINE = 300
 """The most characters of a line that are shown."""
+REPEATS = "The command runs the same work again, with what is installed there."
+PRINTS = "The command prints the worker's output. A side of an A/B test is not replayed alone."
 
 
 def section(findings: Findings) -> Section:
@@ -25,15 +27,14 @@ def section(findings: Findings) -> Section:
     for (contender, kind, reason), failed in list(groups.items())[:MAX_ROWS]:
         where, record = failed[0]
         more = f", and {counted(len(failed) - 1, 'cell')} more" if len(failed) > 1 else ""
-        command = shlex.join(
-            ["snnbench", "show", record.cell, "--in", f"results/{findings.recording.name}", "--replay"]
-        )
+        way = "--log" if record.side else "--replay"
+        command = shlex.join(["snnbench", "show", record.cell, "--in", f"results/{findings.recording.name}", way])
         rows.append([contender, kind, where + more, _short(reason), last_line(record.log) or "-", command])
     left = len(groups) - MAX_ROWS
     return Section(
         "failures",
         "Failures",
-        ["A failed cell has no time anywhere. The command runs the same work again, with what is installed there."],
+        [f"A failed cell has no time anywhere. {PRINTS if findings.recording.sides else REPEATS}"],
         tables=[
             Table(
                 ["library", "kind", "where", "reason", "last line of its log", "again"],
