@@ -23,7 +23,7 @@ def show(
         Path, typer.Option("--in", metavar="DIR", help="The recording, or a folder of recordings.")
     ] = Path("results"),
     replay: Annotated[
-        bool, typer.Option("--replay", help="Measure the same work again, and say whether it took as long.")
+        bool, typer.Option("--replay", help="Measure the same work and the baseline again, and compare their ratio.")
     ] = False,
     trials: Annotated[int, typer.Option(min=1, help="Processes of a replay.")] = 3,
     log: Annotated[bool, typer.Option("--log", help="Print the output of a worker that failed.")] = False,
@@ -77,24 +77,32 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     if shown.library not in adapters or shown.variant not in adapters[shown.library].variants:
         raise UnknownContender(f"{shown.library}/{shown.variant} is not here; --adapter FILE adds it")
     facts = description.facts()
-    works = [Work(shown.case, shown.library, shown.variant)]
+    base, without = replays.beside(recording, shown, adapters)
+    works = [Work(one.case, one.library, one.variant) for one in (shown, *base)]
     pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
     setups = {"": Setup(adapters, pythons)}
     here = Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts), say)
-    say(replays.heading(shown, trials))
+    say(replays.heading([shown, *base], trials))
     kept = InMemory()
     try:
-        local.execute(replays.cells(shown, trials), here, kept)
+        local.execute(replays.cells([shown, *base], trials), here, kept)
     finally:  # an interrupted replay prints the trials that it has
         typer.echo("\nreplayed:")
         for change in replays.changes(shown, recording, adapters[shown.library], here):
             typer.echo(f"not as it was: {change}")
-        old, new = replays.trials(recording, shown), [one for one in kept.records if one.status == "measured"]
+        measured = [one for one in kept.records if one.status == "measured"]
         for record in kept.records:
-            if record not in new:
+            if record not in measured:
                 typer.echo(ending(record))
+        old, new = replays.trials(recording, shown), [one for one in measured if one.label == shown.label]
         verdicts = sorted({str(one.outcome.verdict) for one in new})
         typer.echo(f"{len(new)} of {trials} trials measured{''.join(f', {verdict}' for verdict in verdicts)}")
-        typer.echo("\n".join(replays.lines(replays.compared(old, new))))
-    if len(new) < len(kept.records):
+        for line in replays.lines(replays.compared(old, new)):
+            typer.echo(line)
+        if base:
+            others = [one for one in measured if one.label == base[0].label]
+            typer.echo(replays.conclusion(old, new, replays.trials(recording, base[0]), others))
+        else:
+            typer.echo(f"no ratio to the baseline: {without}")
+    if len(measured) < len(kept.records):
         raise typer.Exit(Exit.FAILED_CELLS)

@@ -1,16 +1,22 @@
-"""A replay: a cell measured again by this installation, and whether the new interval overlaps the recorded one.
+"""A replay: a cell measured again by this installation, and whether the new numbers agree with the recorded ones.
+
+The baseline's cells of the same case take turns with it. Their ratio says more than the times, for it does not depend
+on the speed of the machine.
 
 No code of a recording is run: the adapter and its pins are those of this installation. If they differ from the recorded
 ones, the replay says so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
-from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
 from snnbench.analysis.bootstrap import Interval, bootstrap
+from snnbench.analysis.decision import decide
+from snnbench.analysis.difference import differences
 from snnbench.analysis.metrics import metrics
+from snnbench.analysis.results import headline
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 from snnbench.recording.reading import Recording
@@ -21,6 +27,9 @@ from snnbench.worker.durations import pass_ns
 
 SEED = 0
 """Seed of the bootstrap, so that the same two sets of trials give the same intervals."""
+CONFIDENCE = 0.95
+REPRODUCED = 0.1
+"""Largest change of a ratio to the baseline that counts as reproduced: libraries differ by more than a tenth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +69,25 @@ def trials(recording: Recording, wanted: Record) -> list[Record]:
     ]
 
 
-def cells(record: Record, count: int) -> list[Cell]:
-    """The same work in `count` new processes."""
-    return [replace(recorded(record), trial=trial) for trial in range(count)]
+def beside(recording: Recording, wanted: Record, adapters: Mapping[str, Adapter]) -> tuple[list[Record], str]:
+    """([a measured record of the baseline in the same case], ""), or ([], why no ratio is replayed)."""
+    if wanted.measure != "time":
+        return [], "only times have one"
+    if wanted.label == recording.baseline:
+        return [], "the cell is the baseline's own"
+    there = [one for one in recording.records if one.label == recording.baseline and one.status == "measured"]
+    alike = [one for one in there if (one.case, one.measure) == (wanted.case, wanted.measure)]
+    if not alike:
+        return [], f"the recording has no time of {recording.baseline or 'a baseline'} in this case"
+    base = alike[0]
+    if base.library not in adapters or base.variant not in adapters[base.library].variants:
+        return [], f"{recording.baseline} is not here; --adapter FILE adds it"
+    return [base], ""
+
+
+def cells(records: Sequence[Record], count: int) -> list[Cell]:
+    """The same works in `count` new processes each, in turns."""
+    return [replace(recorded(record), trial=trial) for trial in range(count) for record in records]
 
 
 def compared(old: Sequence[Record], new: Sequence[Record]) -> list[Replayed]:
@@ -88,6 +113,30 @@ def lines(replayed: Sequence[Replayed]) -> Iterator[str]:
         yield f"{number.phase} {number.metric.replace('_', ' ')}: {new} now, {word} {old} then"
 
 
+def conclusion(old: Sequence[Record], new: Sequence[Record], old_base: Sequence[Record], base: Sequence[Record]) -> str:
+    """The line of the verdict: the new ratio to the baseline over the recorded one, trial by trial."""
+    phase = next(iter(headline(old)), "")
+    then, now = _ratios(old, old_base, phase), _ratios(new, base, phase)
+    if not then or not now:
+        return f"no ratio to the baseline: no {'recorded' if not then else 'new'} trial has both times"
+    (change,) = differences([(then, now)], CONFIDENCE)
+    word, reason = decide(change, change.p, REPRODUCED, 0.0, 1 - CONFIDENCE)
+    between = f" ({change.low:.2f} to {change.high:.2f})" if change.low is not None and change.high is not None else ""
+    ratio = f"{change.ratio:.2f} of the recorded ratio to {base[0].label}{between}, in {phase}"
+    if word == "inconclusive":
+        return f"inconclusive: {ratio}; {reason}"
+    return f"{'reproduced' if word == 'same' else 'not reproduced'}: {ratio}"
+
+
+def _ratios(records: Sequence[Record], base: Sequence[Record], phase: str) -> tuple[float, ...]:
+    """The ratio of medians of each trial that both have."""
+    times, others = (
+        {one.trial: median(pass_ns(one.phases[phase])) for one in each if phase in one.phases}
+        for each in (records, base)
+    )
+    return tuple(times[trial] / others[trial] for trial in sorted(times.keys() & others.keys()))
+
+
 def _intervals(records: Sequence[Record]) -> dict[tuple[str, str], Interval]:
     """Intervals by phase and metric: of times by the bootstrap over trials and repetitions, of sizes the range."""
     groups: dict[str, list[list[float]]] = {}
@@ -103,6 +152,6 @@ def _intervals(records: Sequence[Record]) -> dict[tuple[str, str], Interval]:
     return intervals | {key: Interval(min(each), max(each)) for key, each in sizes.items()}
 
 
-def heading(record: Record, count: int) -> str:
+def heading(records: Sequence[Record], count: int) -> str:
     """The line printed before a replay."""
-    return f"measuring {label(record.library, record.variant)} again, {count} trials"
+    return f"measuring {' and '.join(one.label for one in records)} again, {count} trials"

@@ -1,8 +1,10 @@
 """Tests of `show`: one cell in full, and the comparison with its replay."""
 
+import re
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -12,12 +14,14 @@ from snnbench.recording.lookup import UnknownCell
 from snnbench.recording.reading import CONFIG, MACHINE, RECORDS, read
 from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import choose
+from snnbench.report.findings import find
+from snnbench.report.page import cells
 from snnbench.report.site.catalogue import load
 from snnbench.report.text import cell_description
 from snnbench.run import replay
 from snnbench.run.replay import Replayed
-from tests.recordings import deviating, failed, recording, timed, weighed
-from tests.shipped import QUICK, copied
+from tests.recordings import deviating, failed, recording, timed, trials, weighed
+from tests.shipped import QUICK, copied, shipped
 from tests.sweep import snnbench
 
 
@@ -121,9 +125,47 @@ def test_replay_is_described_in_words() -> None:
     assert list(replay.lines(replayed)) == ["train time: 2.5 to 3 ms now, DOES NOT OVERLAP 1 to 2 ms then"]
 
 
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        ((6.2, 6.1, 6.2), r"reproduced: 1\.02 of the recorded ratio to b \(0\.9\d to 1\.0\d\), in train"),
+        ((9.2, 9.1, 9.2), r"not reproduced: 1\.5\d of the recorded ratio to b \(.*\), in train"),
+        ((4.0, 6.2, 9.0), r"inconclusive: 1\.02 of .*, in train; the interval crosses 10 %: run more trials"),
+        ((6.2,), r"inconclusive: 1\.02 of the recorded ratio to b, in train; one trial in new"),
+        ((), r"no ratio to the baseline: no new trial has both times"),
+    ],
+)
+def test_ratio_to_the_baseline_says_whether_a_cell_is_reproduced(now: tuple[float, ...], expected: str) -> None:
+    """Everything takes twice as long as when it was recorded, which a ratio does not show."""
+    old, base = trials("a", (3.0, 3.05, 3.1)), trials("b", (1.0, 1.0, 1.0))
+    line = replay.conclusion(old, trials("a", now), base, trials("b", [2.0] * len(now)))
+    assert re.fullmatch(expected, line), line
+
+
+def test_replay_without_a_baseline_says_why() -> None:
+    a, b = timed("a", train=3.0), timed("b", train=3.0)
+    adapters = {"b": mock.Mock(variants={"default": None})}
+
+    def reason(wanted: Record, *records: Record, baseline: str = "b") -> str:
+        return replay.beside(recording(*records, baseline=baseline), wanted, adapters)[1]
+
+    assert replay.beside(recording(a, b, baseline="b"), a, adapters) == ([b], "")
+    assert reason(b, a, b) == "the cell is the baseline's own"
+    assert reason(a, a) == "the recording has no time of b in this case"
+    assert reason(weighed("a"), a, b) == "only times have one"
+    assert reason(b, a, b, baseline="a") == "a is not here; --adapter FILE adds it"
+
+
 def test_library_lists_its_cells(tmp_path: Path) -> None:
     folder = copied(tmp_path, QUICK)
     done = snnbench(tmp_path, "show", "sinabs", "--in", str(folder))
     own = [one for one in read(folder).records if one.library == "sinabs"]
     assert [line.split()[0] for line in done.stdout.splitlines()] == [one.cell for one in own] and own
     assert snnbench(tmp_path, "show", own[0].cell, "--in", str(folder)).stdout.startswith(f"cell {own[0].cell} of ")
+
+
+def test_page_names_the_first_cell_of_each_row() -> None:
+    recorded = read(shipped(QUICK))
+    (table,) = cells.section(find(recorded)).tables
+    names = {one.cell: one.label for one in recorded.records if one.trial == 0 and one.phases}
+    assert table.columns[-1] == "cell" and {row[-1]: row[0] for row in table.rows} == names

@@ -7,7 +7,7 @@ from snnbench.report.findings import Findings
 from snnbench.report.section import Section, Table
 from snnbench.report.text.recording_tables import measurements
 
-LIBRARY, WORK = "library", "work"
+LIBRARY, WORK, CELL = "library", "work", "cell"
 
 
 def section(findings: Findings) -> Section:
@@ -21,16 +21,21 @@ def section(findings: Findings) -> Section:
     axes = wording.axes(filled)
     sizes = [axis for axis in axes if len({getattr(case, axis, None) for case in filled}) > 1]
     rows, anchors = [], []
+    names_of_cells = {(one.case, one.label): one.cell for one in reversed(findings.recording.records) if one.phases}
     for case, table in filled.items():
         for row in table.rows:
             values = dict(zip(table.columns, row, strict=True))
             known = [findings.name(case), *(str(getattr(case, axis, "-")) for axis in sizes)]
             rows.append([values[LIBRARY], *known, *(values.get(name, "-") for name in columns if name != LIBRARY)])
+            rows[-1].append(names_of_cells.get((case, values[LIBRARY]), "-"))
             anchors.append(anchor(case, values[LIBRARY]))
-    names = [LIBRARY, WORK, *(axes[axis][0] for axis in sizes), *(name for name in columns if name != LIBRARY)]
-    words = {LIBRARY, WORK, "version", "verdict"}
+    names = [LIBRARY, WORK, *(axes[axis][0] for axis in sizes), *(name for name in columns if name != LIBRARY), CELL]
+    words = {LIBRARY, WORK, CELL, "version", "verdict"}
     numbers = [name for name in names if name not in words]
-    sentences = ["A heading sorts by its column, the field filters by words, and a # is the link to its row."]
+    sentences = [
+        "A heading sorts by its column, the field filters by words, and a # is the link to its row.",
+        "`snnbench show CELL` prints everything about the first trial of a row.",
+    ]
     sentences += [f"A ratio is a time over that of {findings.baseline}."] if "ratio" in columns else []
     common = wording.in_common(filled) or next(iter(filled)).sizes()
     sentences += [f"All rows: {common}."] if common else []
