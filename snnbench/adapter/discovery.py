@@ -16,7 +16,7 @@ def data_folder(name: str) -> Path:
 
 def discover(files: Iterable[Path] = ()) -> dict[str, Adapter]:
     """Every adapter by name; a user's file replaces an adapter of the same name. Raises AdapterError."""
-    own = sorted(data_folder("adapters").glob("*.py"))
+    own = sorted(data_folder("adapters").glob("[!.]*.py"))  # an editor's lock is a hidden link to nowhere
     adapters = [read(path) for path in own] + [read(path) for path in files]
     if not adapters:
         raise AdapterError(f"{data_folder('adapters')}: no adapters here")

@@ -97,7 +97,9 @@ def read(path: Path) -> Adapter:
     try:
         text = path.read_text(encoding="utf-8-sig")
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except OSError as error:
+        raise AdapterError(f"{path}: {error.strerror}") from error
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         # ValueError: not text, or with null bytes; the last two: nested too deeply
         raise AdapterError(f"{path}: {error}") from error
     try:

@@ -55,7 +55,7 @@ def read(path: Path) -> Document:
     try:
         text = path.read_text(encoding="utf-8-sig")  # editors of Windows begin with a mark
     except FileNotFoundError as error:
-        siblings = [file.name for file in path.parent.glob("*") if file.suffix in READERS]
+        siblings = [file.name for file in path.parent.glob("*") if file.suffix in READERS and file.is_file()]
         raise ConfigError(f"{path}: no such file{did_you_mean(path.name, siblings)}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error

@@ -180,6 +180,8 @@ def chosen(attempts: Sequence[Record]) -> Record:
 
 def document(path: Path) -> dict[str, Any]:
     """A document of a recording; {} if the file is missing. Raises RecordingError."""
+    if path.is_fifo():  # reading it would wait for a writer
+        raise RecordingError(f"{path}: Is a pipe")
     try:
         content = loaded(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

@@ -61,7 +61,7 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
             3,
             "unknown library 'goof' (did you mean 'good'?)",
         ),
-        (["run", "-c", "tiny.toml", "--adapter", "none.py"], 4, "none.py: [Errno 2] No such file or directory"),
+        (["run", "-c", "tiny.toml", "--adapter", "none.py"], 4, "none.py: No such file or directory"),
         (["run", "-c", "tiny.toml", "--adapter", "tiny.toml"], 4, "tiny.toml: "),
         (["list", "--adapter", "unpinned.py"], 4, "unpinned.py: script header: "),
         (["env", "sync", "nowhere", "--adapter", "nowhere.py"], 4, "nowhere: "),
