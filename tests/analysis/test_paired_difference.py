@@ -1,11 +1,13 @@
 """Tests of differences of paired trials, against values computed by hand and SciPy's own tests."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from snnbench.analysis.decision import decide
 from snnbench.analysis.difference import Difference, moderate, paired
 
 
@@ -63,6 +65,18 @@ def test_family_of_unlike_variances_adds_half_of_its_degrees() -> None:
     assert 1 < prior_degrees < most_degrees - 3, "else another number would do"
     for difference, variance in zip(tested, together, strict=True):
         assert difference.p == pytest.approx(2 * stats.t.sf(1 / math.sqrt(variance / 4), 3 + prior_degrees / 2))
+
+
+def test_four_unlike_pairs_of_a_large_slowdown_decide_nothing() -> None:
+    """The example of the tutorial on patches: the interval contains 1."""
+    base, new = (60.0, 78.0, 80.0, 300.0), (697.0, 300.0, 90.0, 1500.0)
+    (difference,) = paired([(base, new)], 0.95, ["one"])
+    shown = [f"{value:.2g}" for value in (difference.ratio, difference.low)] + [f"{difference.high:.3g}"]
+    assert shown == ["4.4", "0.86", "18.5"]
+    assert decide(difference, difference.p, 0.05, 0.0, 0.05)[0] == "inconclusive"
+    page = (Path(__file__).parents[2] / "docs/tutorials/did-my-patch-make-it-slower.md").read_text(encoding="utf-8")
+    ratios = [f"{one / other:.3g}" for one, other in zip(new, base, strict=True)]
+    assert ratios == ["11.6", "3.85", "1.12", "5"] and all(number in page for number in shown)
 
 
 def test_three_pairs_give_no_word() -> None:
