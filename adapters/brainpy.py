@@ -13,6 +13,8 @@
 
 LIF resets at the start of the next step. Its soft reset is exact. Its hard reset subtracts the potential as a constant:
 the spikes are those of a reset to zero, and the gradient is that of neither reset to zero.
+brainpy-state is retired, and brainpy 2.9.0 has `brainpy.state` itself. That release asks for Python 3.12, and snnbench
+also runs on 3.11, where uv refuses it ("brainpy==2.9.0 depends on Python>=3.12"). So these are the last pins for 3.11.
 Docs: https://brainx.chaobrain.com/brainpy-state/
 """
 
