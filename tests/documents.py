@@ -20,6 +20,8 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"<!-- (output|screen (\d+)): ([^>]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"<!-- made screen (\d+): ([^>]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A screen of a command that verifies a library, with files that the page has its reader save."""
+LIKE = re.compile(r"<!-- like: ([^>]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A screen of a command that measures, so that its numbers and words differ from machine to machine."""
 SEPARATORS = {"|", "||", "&&", ";", ">", ">>", "<"}
 
 
