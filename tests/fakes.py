@@ -138,7 +138,9 @@ def reply_of(ending: Ending) -> Reply:
     return ending.reply
 
 
-QUANTITY = re.compile(r"(_|\b)(ns|us|ms|s|seconds|time|duration|bytes|foreign_cpus|own_cpus)$|call|warmup|repetitions")
+QUANTITY = re.compile(
+    r"(_|\b)(ns|us|ms|s|seconds|time|duration|bytes|(foreign|own|timed)_cpus)$|call|warmup|repetitions"
+)
 
 
 def quantities(value: Any, path: str = "") -> list[str]:

@@ -27,7 +27,8 @@ RULES = {
     "name": "a cell's name is the digest of its content",
     "proof": "every measured cell passed the exam and the spot checks of its size; "
     "a contender that deviates without a rule of its own has its errors recorded",
-    "durations": "every raw duration is there, and nothing was compiled among them",
+    "durations": "every raw duration is there, nothing was compiled among them, and no phase used more CPUs than its "
+    "case has",
     "floor": "the floor follows from the peaks that were measured, and no time lies below it",
     "energy": "energy was counted over at least a second of passes",
     "neuron-share": "each pass without neurons was timed beside a whole pass",

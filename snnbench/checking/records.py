@@ -22,7 +22,7 @@ from snnbench.proof.tolerance import (
 )
 from snnbench.recording.flags import raised
 from snnbench.recording.record import Record, recorded
-from snnbench.worker import energy, floor
+from snnbench.worker import energy, floor, used_cpus
 from snnbench.worker.durations import trial_median
 from snnbench.worker.probe import ALWAYS, LOOKS
 from snnbench.worker.timing import FEWEST_REPETITIONS
@@ -153,7 +153,10 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, lay
 
 
 def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
-    """Every raw duration of every phase is there, and nothing was compiled among them."""
+    """Every raw duration of every phase is there, nothing was compiled among them, and no phase used too many CPUs."""
+    cpus = {phase: timing.get("contention", {}).get("timed_cpus", 0.0) for phase, timing in record.phases.items()}
+    each = (used_cpus.complaint(phase, used, record.case.cpus()) for phase, used in cpus.items())
+    yield from (complaint for complaint in each if complaint)
     if record.case.is_fed:
         yield from epochs.durations(record, protocol)
         return

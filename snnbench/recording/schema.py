@@ -103,6 +103,7 @@ class ContentionDocument(TypedDict):
     stolen_cpus: Number
     own_cpus: NotRequired[Number]
     error_cpus: NotRequired[Number]
+    timed_cpus: NotRequired[Number]
 
 
 class EnergyDocument(TypedDict):

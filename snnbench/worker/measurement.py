@@ -10,6 +10,7 @@ from snnbench import workloads
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import AdapterError, Incorrect, Unsupported
 from snnbench.backends import Backend, Build, Session, refuse
+from snnbench.cases import nodes
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import HALVES, Case
 from snnbench.cases.outcome import failed, measured, skipped
@@ -23,7 +24,7 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import Check, SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.worker import afterwork, energy, fed, floor, garbage, memory
+from snnbench.worker import afterwork, energy, fed, floor, garbage, memory, used_cpus
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Announce, Reply, Request, silent
 from snnbench.worker.neuron_share import LinearLayers
@@ -33,6 +34,7 @@ from snnbench.worker.relay import Relay
 from snnbench.worker.timed_epochs import TimedEpochs
 from snnbench.worker.timed_phase import TimedPhase, busy_ns
 from snnbench.worker.turns import Turns
+from snnbench.worker.used_cpus import UsedCpus
 
 OwnRule = Callable[[Case, str], Rule | None]
 FIRST_DRAWN = 1 << 16
@@ -202,16 +204,23 @@ class Measurement:
             for number, name in enumerate(self.phases):
                 if phases:
                     peaks.look_if_cheap()
+                used = UsedCpus(self.instructions)
                 if feed:
                     timed: TimedEpochs | TimedPhase = TimedEpochs(name, self.request, feed, self._checks)
                 else:
                     given = (name, self.request, self.backend, session, self._checks, contents)
-                    timed = TimedPhase(*given, self.instructions, self.turns, number + 1)
+                    timed = TimedPhase(*given, used.count, self.turns, number + 1)
                 timed.measure()
+                cpus = used.cpus(timed.as_dict())
+                too_many = used_cpus.complaint(name, cpus, case.cpus(nodes.count()))
+                if reason := too_many or used_cpus.unpinned(name, self.request.cpus):
+                    reply.outcome = failed("incorrect", reason)
+                    return
                 if not self._proved(timed, reply):
                     return
                 timed.measure_further(layers)
                 phases[name] = timed.as_dict()
+                phases[name]["contention"]["timed_cpus"] = cpus
                 if compilations := phases[name]["compilations"]:
                     reply.outcome = failed("recompiled", f"{compilations} compilations in the timed region of {name}")
                     return

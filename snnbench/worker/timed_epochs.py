@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
-from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from snnbench.proof.comparison import Finding
 from snnbench.proof.passes import answer_of
 from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.spot_checks import SpotChecks
-from snnbench.worker import contention, timing
+from snnbench.worker import contention, timing, used_cpus
 from snnbench.worker.fed import Fed
 from snnbench.worker.messages import Request
 from snnbench.worker.neuron_share import LinearLayers
@@ -159,8 +158,7 @@ class TimedEpochs:
 
     def _usage(self) -> contention.Usage:
         cpus = () if self._case.device.startswith("cuda") else self._request.cpus
-        children = getrusage(RUSAGE_CHILDREN)
-        return contention.usage(cpus=cpus).with_ranks(0.0, 0.0, children.ru_utime + children.ru_stime)
+        return contention.usage(cpus=cpus).with_ranks(0.0, 0.0, used_cpus.of_children_s())
 
     def _compare_content(self, finding: Finding, repetition: int, epoch: Any) -> None:
         numbers = self._numbers_of(repetition)

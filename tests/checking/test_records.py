@@ -168,3 +168,11 @@ def test_memory_growth_must_be_flagged() -> None:
     assert list(records.flags(record("a", "memory", memory=memory))) == [
         "the record has the flags [], its numbers give ['grows']: ['grows']"
     ]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "complaints"), [(1.1, []), (1.9, ["train uses 1.9 CPUs where the case has 1 thread"])]
+)
+def test_phase_that_used_more_cpus_than_its_case_has_is_reported(cpus: float, complaints: list[str]) -> None:
+    phases = {"inference": timing(), "train": timing(contention={"timed_cpus": cpus})}
+    assert durations(phases) == complaints

@@ -1,0 +1,100 @@
+"""The CPUs that a worker uses in the passes it times, with those of all processes that it has started.
+
+A worker is pinned to the CPUs of its case, so honest threads and processes cannot use more. A library may undo that.
+On a busy machine its further threads get little time, so the CPUs on which they may run are looked at, too.
+"""
+
+import os
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from statistics import median
+from typing import Any
+
+from snnbench.worker.instructions import Count
+
+MARGIN_CPUS = 0.1
+"""A time is refused if its passes used so many CPUs more than the case has."""
+PROC = Path("/proc")
+SCHEDULED = 2
+"""CPUCLOCK_SCHED of the kernel: the clock that counts the CPU time of a process, in nanoseconds."""
+
+
+class UsedCpus:
+    """Readings of the clock and of the CPU time before and after each timed piece of a phase."""
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._began: tuple[float, float] | None = None
+        self._pieces: list[tuple[float, float]] = []
+
+    def count(self) -> int | None:
+        """The instructions so far. It is called right before each timed piece and right after it."""
+        if self._began is None:
+            self._began = time.perf_counter(), seconds()
+            return self._count()
+        instructions = self._count()
+        (wall_s, cpu_s), self._began = self._began, None
+        cpu_s, wall_s = seconds() - cpu_s, time.perf_counter() - wall_s
+        self._pieces.append((wall_s, cpu_s))
+        return instructions
+
+    def cpus(self, timing: Mapping[str, Any]) -> float:
+        """CPUs used in a repetition: the median over pieces as long as one. An epoch has its CPUs in its contention."""
+        shortest_s = min(timing["repetitions_ns"]) / 1e9
+        used = [cpu_s / wall_s for wall_s, cpu_s in self._pieces if wall_s >= shortest_s]
+        return round(median(used), 3) if used else float(timing["contention"]["own_cpus"])
+
+
+def complaint(phase: str, cpus: float, threads: int) -> str | None:
+    """Why the time of a phase is refused, in one line; None if it is not."""
+    if cpus <= threads + MARGIN_CPUS:
+        return None
+    return f"{phase} uses {cpus:.3g} CPUs where the case has {threads} thread{'s' * (threads > 1)}"
+
+
+def unpinned(phase: str, cpus: Collection[int]) -> str | None:
+    """Why the time of a phase is refused if a thread of its processes may run on other CPUs than these."""
+    beyond: set[int] = set()
+    for pid in (os.getpid(), *_descendants(os.getpid())):
+        for thread in (PROC / f"{pid}/task").glob("*"):
+            with suppress(OSError):  # it has ended
+                beyond |= os.sched_getaffinity(int(thread.name)) - {*cpus}
+    if not cpus or not beyond:
+        return None
+    return f"{phase} may run on CPU {', '.join(map(str, sorted(beyond)))}, to which its case is not pinned"
+
+
+def seconds() -> float:
+    """CPU seconds so far of this process and of all that it started."""
+    return time.process_time() + of_children_s()
+
+
+def of_children_s() -> float:
+    """CPU seconds so far of the processes that this one started, whether they still run or not."""
+    ended = getrusage(RUSAGE_CHILDREN)
+    total_s = ended.ru_utime + ended.ru_stime
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:  # there is none, as this one call tells
+        return total_s
+    return total_s + sum(map(_of_process_s, _descendants(os.getpid())))
+
+
+def _descendants(pid: int) -> list[int]:
+    children: list[int] = []
+    for thread in (PROC / f"{pid}/task").glob("*/children"):
+        with suppress(OSError):  # it has ended
+            children += map(int, thread.read_text().split())
+    return [each for child in children for each in (child, *_descendants(child))]
+
+
+def _of_process_s(pid: int) -> float:
+    """CPU seconds of another process and of its children that have ended; 0 once it has gone."""
+    with suppress(OSError):
+        _, _, rest = (PROC / f"{pid}/stat").read_text().rpartition(") ")
+        of_children = sum(map(int, rest.split()[13:15])) / os.sysconf("SC_CLK_TCK")  # cutime and cstime
+        return of_children + time.clock_gettime(~pid << 3 | SCHEDULED)
+    return 0.0
