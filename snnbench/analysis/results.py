@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench import workloads
+from snnbench.analysis import floors
 from snnbench.analysis.coverage import coverage
 from snnbench.analysis.metrics import common, gradient_errors, incorrect, metrics, pair
 from snnbench.cases.case import Case
+from snnbench.cases.outcome import failed
 from snnbench.recording.record import Record
+from snnbench.units import MS
 from snnbench.worker.durations import Summary, pass_ns, summarise
 
 PHASES = workloads.PHASES
@@ -25,8 +28,7 @@ class Result:
 
     `repetitions`: all durations [ns per pass], by phase, then trial, then repetition; trials are in the order of the
     phase's "time" summary.
-    `floors_ns`: the case's floors by phase, the same for all contenders: the lowest floor any record measured. If one
-    framework multiplied that fast, the machine can.
+    `floors_ns`: the case's floors by phase, the same for all contenders: the median over all processes.
     `distance`: for a deviating contender, a check of its answers against the case's own neuron. `own_rule`: whether it
     was held to a rule that it declares. `deviation`: the difference that it declares. `checked`: how much of its
     answers was compared, if its records say so. `split`: how it divides the work among processes, or empty.
@@ -70,9 +72,10 @@ def results_by_case(records: Iterable[Record]) -> dict[Case, list[Result]]:
     by_case = {}
     for case in sorted(grouped, key=_case_order):
         results = [_result(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
-        floors_ns = _floors_ns(record for group in grouped[case].values() for record in group)
+        floors_ns = floors.of_case(record for group in grouped[case].values() for record in group)
         for result in results:
             result.floors_ns = floors_ns
+            _refuse_below_floor(result)
         by_case[case] = sorted(results, key=lambda result: result.order)
     return by_case
 
@@ -127,14 +130,15 @@ def reasons(results: Sequence[Result]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
-def _floors_ns(records: Iterable[Record]) -> dict[str, float]:
-    """The lowest floor of each phase."""
-    floors: dict[str, float] = {}
-    for record in records:
-        for phase, metric, _, value in metrics(record):
-            if metric == "floor":
-                floors[phase] = min(value, floors.get(phase, value))
-    return floors
+def _refuse_below_floor(result: Result) -> None:
+    """Take the numbers off a result with a time far below the floor of its case."""
+    for phase, floor_ns in result.floors_ns.items():
+        time = result.summaries.get((phase, "time"))
+        if time and floors.is_below(time.median, floor_ns):
+            reason = f"a pass of {phase} took {time.median / MS:.3g} ms, and the case's floor is {floor_ns / MS:.3g} ms"
+            result.verdict, result.summaries, result.repetitions = "", {}, {}
+            result.reasons.insert(0, str(failed("below-floor", reason)))
+            return
 
 
 def _deviation(records: list[Record]) -> str:

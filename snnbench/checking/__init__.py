@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from snnbench.analysis import floors
 from snnbench.checking import epochs, files, records, trials
 from snnbench.machine.description import SETTINGS
 from snnbench.plan.config import Config, workload_of
 from snnbench.recording import reading
 from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.workloads import DEFAULT
 
 RULES = {
@@ -29,7 +31,8 @@ RULES = {
     "a contender that deviates without a rule of its own has its errors recorded",
     "durations": "every raw duration is there, nothing was compiled among them, and no phase used more CPUs than its "
     "case has",
-    "floor": "the floor follows from the peaks that were measured, and no time lies below it",
+    "floor": "the floor follows from the peaks that were measured, no floor is far below those of the case's other "
+    "processes, and no time lies below the floor",
     "energy": "energy was counted over at least a second of passes",
     "neuron-share": "each pass without neurons was timed beside a whole pass",
     "probes": "fixed work was timed before the phases of a process and after them",
@@ -65,11 +68,14 @@ def check(folder: Path) -> list[Complaint]:
     machine = str(recording.named_by)
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for entry in [*recording.records, *recording.attempts]:
-        again = f", attempt {entry.attempt}" if entry.attempt else ""
-        of = f"{entry.cell} ({entry.label}, {entry.measure} {entry.trial}{again})"
         pairs = records.complaints(entry, schemas[entry.cell], machine, config.protocol)
-        complaints += [Complaint(rule, of, text) for rule, text in pairs]
-    return complaints
+        complaints += [Complaint(rule, _cell(entry), text) for rule, text in pairs]
+    return complaints + [Complaint("floor", _cell(entry), text) for entry, text in floors.complaints(recording.records)]
+
+
+def _cell(entry: Record) -> str:
+    again = f", attempt {entry.attempt}" if entry.attempt else ""
+    return f"{entry.cell} ({entry.label}, {entry.measure} {entry.trial}{again})"
 
 
 def _config(recording: Recording) -> Config | str:

@@ -78,14 +78,15 @@ def floor_ns(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
     return max(multiplying, least_bytes(case, phase) * peaks[COPY].fastest_ns / peaks[COPY].work)
 
 
-def spread(case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int]) -> float:
+def spread(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
     """The share of the floor by which a time may lie under it.
 
-    It is the largest relative interquartile range of the peaks that the phase needs and of its own repetitions. The
-    bounds: durations that agree by chance do not make a machine steady, and chance never halves a time.
+    It is the largest relative interquartile range of the peaks that the phase needs. The time's own repetitions have no
+    part in it: a library can make them differ as it likes. The bounds: durations that agree by chance do not make a
+    machine steady, and chance never halves a time.
     """
     seen = [peaks[name].spread for name in (*workloads.of(case).products(case, phase), COPY)]
-    return min(LARGEST_SPREAD, max(SMALLEST_SPREAD, relative_spread(repetitions_ns), *seen))
+    return min(LARGEST_SPREAD, max(SMALLEST_SPREAD, *seen))
 
 
 def under(case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int], passes: int) -> bool:
@@ -97,7 +98,7 @@ def complaint(
     case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int], passes: int
 ) -> str | None:
     """Why the median pass of these repetitions is below the floor, in one line; None if it is not."""
-    floor, margin = floor_ns(case, phase, peaks), spread(case, phase, peaks, repetitions_ns)
+    floor, margin = floor_ns(case, phase, peaks), spread(case, phase, peaks)
     pass_ns = trial_median(repetitions_ns, passes)
     if pass_ns >= floor * (1 - margin):
         return None

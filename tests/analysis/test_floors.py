@@ -1,0 +1,80 @@
+"""Tests of the floor of a case: the median over processes, which a contender that lies cannot move."""
+
+from pathlib import Path
+
+import pytest
+
+from snnbench import checking
+from snnbench.analysis import floors
+from snnbench.analysis.results import results_by_case
+from snnbench.recording import reading
+from snnbench.recording.record import Record
+from snnbench.report.text import recording_tables
+from tests.fakes import CASE
+from tests.recordings import timed
+from tests.shipped import QUICK, Document, copied, edited_record
+
+
+def floored(name: str, trial: int, floor_ms: float, train: float = 9.0) -> Record:
+    return timed(name, trial, train=train, floors_ms={"train": floor_ms})
+
+
+@pytest.mark.parametrize(
+    ("floors_ms", "of_case"),
+    [
+        ([2.0], 2.0),
+        ([1.0, 2.0, 4.0], 2.0),
+        ([2.0, 2.0, 3.0, 9.0], 2.5),  # a process that was disturbed
+        ([1e-5, 2.0], 2.0),
+        ([1e-5, 1e-5, 2.0, 4.0], 3.0),
+        ([0.9, 1.9, 2.0, 2.1], 2.0),
+        ([1.0, 1.9, 2.0, 2.1], 1.95),
+    ],
+)
+def test_floor_of_a_case_is_the_median_without_what_is_under_half(floors_ms: list[float], of_case: float) -> None:
+    records = [floored("a", trial, each) for trial, each in enumerate(floors_ms)]
+    assert floors.of_case([*records, timed("of schema 1", train=1.0)]) == {"train": of_case * 1e6}
+
+
+def test_floor_of_a_liar_is_not_used_and_is_reported() -> None:
+    honest = [floored(name, trial, 3.0 + trial) for name in ("a", "b") for trial in range(3)]
+    lying = [floored("liar", trial, 1e-5) for trial in range(3)]
+    for result in results_by_case([*honest, *lying])[CASE]:
+        assert result.floors_ns == {"train": 4e6}
+    assert list(floors.complaints(honest)) == []
+    complaint = "train: its floor of 1e-05 ms is far below the case's floor of 4 ms"
+    assert list(floors.complaints([*honest, *lying])) == [(record, complaint) for record in lying]
+
+
+def test_time_far_below_the_floor_of_the_other_processes_is_not_shown() -> None:
+    honest = [floored(name, trial, 4.0) for name in ("a", "b") for trial in range(3)]
+    records = [*honest, *(floored("liar", trial, 2.1, 2.1) for trial in range(3))]
+    *others, liar = sorted(results_by_case(records)[CASE], key=lambda result: result.contender)
+    assert all(each.verdict == "exact" and ("train", "time") in each.summaries for each in others)
+    why = "failed: below-floor: a pass of train took 2.1 ms, and the case's floor is 4 ms"
+    assert (liar.contender, liar.verdict, liar.summaries, liar.repetitions) == ("liar", "", {}, {})
+    assert liar.failure == why
+    complaints = [text for _, text in floors.complaints(records)]
+    assert complaints == ["train: its time of 2.1 ms is far below the case's floor of 4 ms"] * 3
+
+
+def test_recording_with_a_floor_that_a_liar_measured_keeps_its_numbers_and_is_found(tmp_path: Path) -> None:
+    """Its peaks and its floor agree with each other, and are a thousandth of what they were."""
+
+    def lower(record: Document) -> None:
+        for peak in record["peaks"].values():
+            peak["passes"] *= 1000
+        for timing in record["phases"].values():
+            timing["floor_ns"] /= 1000
+            timing["times_floor"] *= 1000
+
+    folder = copied(tmp_path, QUICK)
+    assert not checking.check(folder)
+    before = recording_tables.markdown([reading.read(folder)])
+    edited_record(folder, "time", lower)
+    found = checking.check(folder)
+    assert {one.rule for one in found} == {"floor"}
+    assert all("is far below the case's floor" in one.text for one in found)
+    after = recording_tables.markdown([reading.read(folder)])
+    changed = sum(old != new for old, new in zip(before.splitlines(), after.splitlines(), strict=True))
+    assert changed == 4, "the ratios of one case, by a little"
