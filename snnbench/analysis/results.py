@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench import workloads
-from snnbench.analysis import floors
+from snnbench.analysis import endings, floors
 from snnbench.analysis.coverage import coverage
 from snnbench.analysis.metrics import common, gradient_errors, incorrect, metrics, pair
 from snnbench.cases.case import Case
@@ -117,6 +117,12 @@ def _result(name: str, records: list[Record], wrong: bool) -> Result:
         result.distance = next((check for record in records for check in common(record)), None)
     if reason := next((r.outcome.inference_only for r in records if r.outcome.inference_only), ""):
         result.reasons.insert(0, f"inference only: {reason}")
+    counts = {} if wrong else endings.differing(records)
+    if endings.REFUSED in counts:  # no library can do a case in some trials only
+        _withhold(result)
+        result.reasons.insert(0, f"failed: {endings.words(counts)}")
+    elif counts:
+        result.reasons.append(endings.words(counts))
     return result
 
 
@@ -130,13 +136,18 @@ def reasons(results: Sequence[Result]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
+def _withhold(result: Result) -> None:
+    """Take the numbers off a result."""
+    result.verdict, result.summaries, result.repetitions = "", {}, {}
+
+
 def _refuse_below_floor(result: Result) -> None:
     """Take the numbers off a result with a time far below the floor of its case."""
     for phase, floor_ns in result.floors_ns.items():
         time = result.summaries.get((phase, "time"))
         if time and floors.is_below(time.median, floor_ns):
             reason = f"a pass of {phase} took {time.median / MS:.3g} ms, and the case's floor is {floor_ns / MS:.3g} ms"
-            result.verdict, result.summaries, result.repetitions = "", {}, {}
+            _withhold(result)
             result.reasons.insert(0, str(failed("below-floor", reason)))
             return
 

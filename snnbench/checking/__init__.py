@@ -24,7 +24,7 @@ RULES = {
     "drifted and never after it was incorrect, and the run is finished or closed",
     "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is recorded",
     "trials": "every case and contender that was planned is there with all trials of the protocol, unless the run was "
-    "closed, and they took turns",
+    "closed, they took turns, and all trials of a contender in a case ended alike",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
     "name": "a cell's name is the digest of its content",
     "proof": "every measured cell passed the exam and the spot checks of its size; "

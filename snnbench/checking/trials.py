@@ -1,4 +1,6 @@
-"""The rule of trials: all cells of the config are there, with all trials of the protocol, and contenders took turns.
+"""The rule of trials: all cells of the config are there, with all trials of the protocol; contenders took turns.
+
+All trials of a contender in a case ended alike, too.
 
 A recording does not hold the adapters, so that its patterns cannot be resolved to contenders. The rule requires a
 sweep's cases, the contenders that it names without a pattern, and as many cells as the run had planned. A recording
@@ -9,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from snnbench.adapter.contender import Work, label
+from snnbench.analysis import endings
 from snnbench.analysis.looks import looks
 from snnbench.cases.case import Case
 from snnbench.plan import selection
@@ -26,9 +29,10 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
     planned = recording.planned
     if planned is not None and (count > planned or (count < planned and not recording.closed)):
         yield f"{count} cells, where {planned} were planned"
-    there: dict[Work, set[Trial]] = {}
+    by_work: dict[Work, list[Record]] = {}
     for record in recording.records:
-        there.setdefault(_work(record), set()).add((record.measure, record.trial, record.side))
+        by_work.setdefault(_work(record), []).append(record)
+    there = {work: {(one.measure, one.trial, one.side) for one in each} for work, each in by_work.items()}
     broken = _broken(recording)
     if "shard" not in recording.config and not recording.closed:
         yield from _missing(list(there), recording, config)
@@ -38,6 +42,9 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
         if lacking and not recording.closed and work not in broken:
             yield f"{_named(work)}: no {', '.join(' '.join(map(str, trial)).strip() for trial in lacking)}"
     yield from (f"{_named(work)}: not in the config" for work in there)
+    for work, its_records in by_work.items():
+        if counts := endings.differing(its_records):
+            yield f"{_named(work)}: {endings.words(counts)}"
     if not _take_turns([one for one in recording.records if _work(one) not in broken], protocol):
         yield "the trials of each contender follow one another; they should take turns with those of the others"
 
