@@ -14,6 +14,12 @@ def data_folder(name: str) -> Path:
     return installed if installed.is_dir() else PACKAGE.parent / name
 
 
+def replaced(files: Iterable[Path]) -> dict[str, Path]:
+    """The names of adapters of snnbench itself that these files replace, with the file of each."""
+    own = {path.stem for path in data_folder("adapters").glob("*.py")}
+    return {name: path for path in files if (name := path.stem.replace("_", "-")) in own}
+
+
 def discover(files: Iterable[Path] = ()) -> dict[str, Adapter]:
     """Every adapter by name; a user's file replaces an adapter of the same name. Raises AdapterError."""
     own = sorted(data_folder("adapters").glob("[!.]*.py"))  # an editor's lock is a hidden link to nowhere

@@ -22,7 +22,8 @@ from snnbench.workloads import DEFAULT
 RULES = {
     "files": "lines are records of one schema, a cell is measured again only where others disturbed it or the machine "
     "drifted and never after it was incorrect, and the run is finished or closed",
-    "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is recorded",
+    "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is "
+    "recorded; no file of a user replaced an adapter of snnbench itself",
     "trials": "every case and contender that was planned is there with all trials of the protocol, unless the run was "
     "closed, they took turns, and all trials of a contender in a case ended alike",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
@@ -96,6 +97,8 @@ def _config(recording: Recording) -> Config | str:
 
 
 def _provenance(recording: Recording) -> Iterator[str]:
+    if names := recording.config.get("replaced"):
+        yield f"files of the user replaced snnbench's own adapters: {', '.join(names)}"
     if not recording.version:
         yield "the version of snnbench is not known"
     yield from (f"{fact} is not known" for fact in FACTS if fact not in recording.machine)

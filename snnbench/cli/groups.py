@@ -57,6 +57,14 @@ class Choice:
         """The user's adapter files."""
         return tuple(self.adapter or [])
 
+    def announce(self) -> None:
+        """Say which adapters of snnbench itself the user's files replace: numbers of that name are not comparable."""
+        from snnbench.adapter.discovery import replaced
+        from snnbench.run.progress import say
+
+        for name, path in replaced(self.adapter_files).items():
+            say(f"{path} replaces snnbench's own adapter {name}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running(Choice):
@@ -98,6 +106,7 @@ class Running(Choice):
 
     def run(self, request: "Request") -> "tuple[Recording, list[str]]":
         """Run the request here or as jobs. Returns the recording, and a line for each job that did not finish."""
+        self.announce()
         if self.executor is Where.slurm:
             from snnbench.run.slurm.scheduler import options
             from snnbench.run.slurm.submit import run_jobs

@@ -34,6 +34,7 @@ def verify(
     from snnbench.run.setup import Run, Setup
     from snnbench.run.store import InMemory
 
+    options.announce()
     adapters = discover(options.adapter_files)
     loaded = configs.load(config_path(config), options.changes, default_threads())
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]

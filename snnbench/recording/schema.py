@@ -226,6 +226,7 @@ class ConfigDocument(TypedDict):
 
     snnbench: NotRequired[str]
     baseline: NotRequired[str]
+    replaced: NotRequired[list[Name]]
     identity: NotRequired[str]
     whole: NotRequired[str]
     machine: NotRequired[str]

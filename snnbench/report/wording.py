@@ -34,9 +34,16 @@ def torn(recording: Recording) -> str:
     return f"{counted(recording.torn, 'line')} of the recording could not be read: a kill or a full disk tore them"
 
 
+def remarks(recording: Recording) -> str:
+    """What a reader must know of a recording as a whole: torn lines, and files in place of snnbench's own adapters."""
+    names = recording.config.get("replaced", [])
+    replaced = f"files of the user replaced snnbench's own adapters: {', '.join(names)}" if names else ""
+    return "; ".join(filter(None, (torn(recording), replaced)))
+
+
 def gaps(recordings: Iterable[Recording]) -> list[str]:
     """A line on each recording that is not whole, for a reader of a format that has no place for it."""
-    parts = ((each.name, "; ".join(filter(None, (missing(each), torn(each))))) for each in recordings)
+    parts = ((each.name, "; ".join(filter(None, (missing(each), remarks(each))))) for each in recordings)
     return [f"{name}: {words}" for name, words in parts if words]
 
 

@@ -9,7 +9,7 @@ from snnbench import __version__, files
 from snnbench.adapter import contender
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
-from snnbench.adapter.discovery import discover
+from snnbench.adapter.discovery import discover, replaced
 from snnbench.analysis import abtest
 from snnbench.digest import digest
 from snnbench.machine import description, gpus
@@ -70,7 +70,8 @@ def header_of(
     """The entries of config.json. Runs of the same `identity` continue each other; shards of the same `whole` merge."""
     config, only, shard = request.config.resolved(), list(request.only) or None, request.shard
     sides = content(setups) if request.test else []
-    whole = digest([config, only, request.env.value, machine["model"], *sides])
+    replacing = sorted(replaced(request.adapter_files))
+    whole = digest([config, only, request.env.value, machine["model"], *sides, *replacing])
     return {
         "snnbench": __version__,
         "config": config,
@@ -78,6 +79,7 @@ def header_of(
         "baseline": contender.label(*baseline_of(request.config, adapters)),
         "identity": digest([whole, str(shard)]) if shard else whole,
         "machine": description.slug(machine),
+        **({"replaced": replacing} if replacing else {}),
         **(request.test.header if request.test else {}),
         **({"shard": str(shard), "whole": whole} if shard else {}),
     }

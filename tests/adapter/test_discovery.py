@@ -7,6 +7,7 @@ import pytest
 from snnbench.adapter import discovery
 from snnbench.adapter.refusal import AdapterError
 from tests.fakes import CORRECT, write
+from tests.sweep import recordings, run_arguments, snnbench, write_config
 
 SHIPPED = {path.stem for path in (Path(__file__).parents[2] / "adapters").glob("*.py")}
 
@@ -29,6 +30,24 @@ def test_user_file_replaces_its_namesake(tmp_path: Path) -> None:
     adapters = discovery.discover([mine])
     assert set(adapters) == SHIPPED
     assert adapters["reference"].path == mine
+    hyphened = tmp_path / "jax_scan.py"
+    assert discovery.replaced([mine, hyphened, tmp_path / "my_own.py"]) == {"reference": mine, "jax-scan": hyphened}
+
+
+def test_replaced_adapter_is_announced_recorded_reported_and_found(tmp_path: Path) -> None:
+    mine = write(tmp_path, CORRECT, "reference")
+    config = write_config(tmp_path, ["reference"], trials=1)
+    done = snnbench(tmp_path, *run_arguments(config, [mine]))
+    announced, words = f"{mine} replaces snnbench's own adapter reference", "snnbench's own adapters: reference"
+    assert done.stderr.splitlines()[0] == announced
+    assert words in done.stdout
+    assert snnbench(tmp_path, "verify", "--config", config, "--adapter", mine, "--env", "current").stderr.startswith(
+        announced
+    )
+    (recording,) = recordings(tmp_path)
+    checked = snnbench(tmp_path, "check", recording)
+    assert f"provenance: files of the user replaced {words}" in checked.stdout
+    assert words in snnbench(tmp_path, "report", recording).stdout
 
 
 def test_malformed_adapter_is_refused(tmp_path: Path) -> None:

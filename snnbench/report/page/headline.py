@@ -10,8 +10,8 @@ MAX_ANSWERS = 40
 def section(findings: Findings) -> Section:
     """For each setting the leaders at each size; then the coverage and the trials that this rests on."""
     about = [f"{answer.coverage(findings.recording)}."]
-    if torn := wording.torn(findings.recording):
-        about.append(f"{torn}.")
+    if remarks := wording.remarks(findings.recording):
+        about.append(f"{remarks}.")
     if not findings.headline:
         return Section("answer", "In short", [answer.UNTIMED], closing=about)
     answers = answer.answers(findings)

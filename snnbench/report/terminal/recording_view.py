@@ -17,7 +17,7 @@ from snnbench.report.text import crossover_table, epoch_table, share_table
 from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.text.recording_tables import distance_table, extents, measurements
 from snnbench.report.text.table import captions
-from snnbench.report.wording import model, torn
+from snnbench.report.wording import model, remarks
 
 FEWEST_IN_COMMON = 2
 """The fewest cases with a line on their common part."""
@@ -27,7 +27,7 @@ def show(console: Console, recording: Recording) -> None:
     """Print the answer of a recording, a table for each case, and the reasons of contenders without a time."""
     results = findings.find(recording)
     about = f": {model(recording)}. {answer.coverage(recording)}."
-    about += f" {lines}." if (lines := torn(recording)) else ""
+    about += f" {lines}." if (lines := remarks(recording)) else ""
     console.print(Text.assemble((recording.name, "bold"), about))
     _show_answer(console, results)
     common, own = captions(results.cases)

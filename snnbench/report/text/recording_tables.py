@@ -12,7 +12,7 @@ from snnbench.report.section import Table
 from snnbench.report.text import crossover_table, epoch_table, share_table
 from snnbench.report.text import table as tables
 from snnbench.report.text.pipeline_table import TITLE, predictions
-from snnbench.report.wording import measured_of, missing, model, title, torn
+from snnbench.report.wording import measured_of, missing, model, remarks, title
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
@@ -39,7 +39,7 @@ def coverage(recording: Recording) -> str:
     measured = sum(record.status == "measured" for record in records)
     rest = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
     lacking = missing(recording) if recording.closed else ""
-    parts = [measured_of(recording, measured), rest, lacking, torn(recording)]
+    parts = [measured_of(recording, measured), rest, lacking, remarks(recording)]
     return "; ".join(part for part in parts if part)
 
 
