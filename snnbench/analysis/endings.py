@@ -10,7 +10,7 @@ from snnbench.recording.record import Record
 
 OF_THE_MACHINE = ("environment", "oom-device", "oom-host", "timeout", "lost", "cancelled", "unavailable")
 """Outcomes of some trials that a busy, small or broken machine explains."""
-REFUSED = "unsupported"
+UNSUPPORTED = "unsupported"
 
 
 def differing(records: Iterable[Record]) -> dict[str, int]:

@@ -118,7 +118,7 @@ def _result(name: str, records: list[Record], wrong: bool) -> Result:
     if reason := next((r.outcome.inference_only for r in records if r.outcome.inference_only), ""):
         result.reasons.insert(0, f"inference only: {reason}")
     counts = {} if wrong else endings.differing(records)
-    if endings.REFUSED in counts:  # no library can do a case in some trials only
+    if endings.UNSUPPORTED in counts:  # no library can do a case in some trials only
         _withhold(result)
         result.reasons.insert(0, f"failed: {endings.words(counts)}")
     elif counts:

@@ -23,7 +23,7 @@ RULES = {
     "files": "lines are records of one schema, a cell is measured again only where others disturbed it or the machine "
     "drifted and never after it was incorrect, and the run is finished or closed",
     "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is "
-    "recorded; no file of a user replaced an adapter of snnbench itself",
+    "recorded; no file of a user replaced an adapter of snnbench itself, and each version is that of the environment",
     "trials": "every case and contender that was planned is there with all trials of the protocol, unless the run was "
     "closed, they took turns, and all trials of a contender in a case ended alike",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
@@ -117,6 +117,8 @@ def _provenance(recording: Recording) -> Iterator[str]:
                 yield f"{reading.ENVIRONMENTS} lists no packages for {entry.label}"
             elif entry.version is not None and entry.version not in installed[entry.environment].values():
                 yield f"{entry.label} {entry.version} is not among its installed packages"
+            if (told := entry.settings.get("version", entry.version)) != entry.version:
+                yield f"{entry.label} says that it is version {told}, and its environment has {entry.version}"
 
 
 def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:

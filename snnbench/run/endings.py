@@ -85,8 +85,9 @@ def record_of(
         side=cell.side,
         case=cell.case,
         outcome=outcome,
-        version=reply.settings.get("version")
-        or _version(interpreter, adapter.variants[cell.variant].pins.distribution),
+        # The environment's own word comes first: a library could tell its worker another version.
+        version=_version(interpreter, adapter.variants[cell.variant].pins.distribution)
+        or reply.settings.get("version"),
         adapter=adapter.digest,
         environment=interpreter.key,
         checks=reply.checks,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from snnbench import workloads
-from snnbench.adapter import loading, refusal
+from snnbench.adapter import loading, reading, refusal
 from snnbench.adapter.loading import Loaded
 from snnbench.cases.outcome import FailureKind, failed, skipped
 from snnbench.worker import garbage, importer, server
@@ -70,7 +70,7 @@ def main() -> int:
     except BadRequest as error:
         print(error, file=sys.stderr)
         return 2
-    return _answer(request, lambda: _load(options.adapter), reply_fd, options)
+    return _answer(request, lambda: _load(options.adapter, request), reply_fd, options)
 
 
 def _answer(
@@ -98,9 +98,9 @@ def _answer(
 def _load_within(request: Request | ImportRequest, path: Path) -> Loaded | Reply:
     """Load the adapter and what its requests need, within the limits of the first request."""
     if isinstance(request, ImportRequest):
-        return _load(path)
+        return _load(path, request)
     _confine(request)
-    loaded = _load(path)
+    loaded = _load(path, request)
     if isinstance(loaded, Loaded):
         variant = loaded.declared.variants[request.variant]
         with suppress(Exception):  # the answer imports it again, and says why it cannot
@@ -151,9 +151,15 @@ def _relay(options: argparse.Namespace, request: Request) -> Relay | None:
     return Follower(*options.follows) if options.follows else None
 
 
-def _load(path: Path) -> Loaded | Reply:
-    """The adapter and its libraries, or the reply that says why they cannot be loaded."""
+def _load(path: Path, request: Request | ImportRequest) -> Loaded | Reply:
+    """The adapter and its libraries, or the reply that says why they cannot be loaded.
+
+    The backend comes first: it sets up its framework, and an adapter that is imported may already start it.
+    """
     try:
+        if isinstance(request, Request):
+            backend = reading.read(path).variants[request.variant].backend
+            import_module(f"snnbench.backends.{backend}" if backend != "own" else "snnbench.backends")
         return loading.read_and_load(path)
     except MemoryError as error:
         return _failed("oom-host", error)

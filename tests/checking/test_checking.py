@@ -48,6 +48,7 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("proof", "off by", "time", lambda r: r["checks"]["spot-train"]["gradient_errors"].update(weight=0.1)),
     ("proof", "no gradient of input", "time", lambda r: r["checks"]["exam-1"]["gradient_errors"].pop("input")),
     ("proof", "malformed: KeyError", "time", lambda r: r["checks"]["exam-1"].pop("rate")),
+    ("provenance", "it is version 9, and", "time", lambda r: r["settings"].update(version="9")),
     ("durations", "3 repetitions", "time", shortened),
     ("durations", "whole nanoseconds", "time", lambda r: r["phases"]["train"].update(warmup_ns=[0, 5])),
     ("durations", "1 warm-up", "time", lambda r: r["phases"]["train"].update(warmup_ns=[5])),

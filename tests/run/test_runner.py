@@ -54,7 +54,7 @@ def test_measured_cell_records_durations_and_provenance(bench: Bench) -> None:
     assert set(record.peaks) == {"current", "weight_gradient", "input_gradient", "copy", "call"}
     assert all(min(peak["repetitions_ns"]) > 0 for peak in record.peaks.values())
     assert set(record.checks) == {"exam-1", "spot-train", "fresh-train"}
-    assert record.version == record.settings["version"] != "0.0", "the worker's version, not the one installed here"
+    assert record.version == "0.0" != record.settings["version"], "the environment's version, not the worker's word"
     assert record.environment == "here" and record.adapter == bench.adapters["a"].digest
     assert record.wall_s is not None and record.wall_s > 0 and record.log == ""
 
@@ -263,3 +263,11 @@ def test_memory_limit_is_the_machines_or_its_control_groups() -> None:
     assert description.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": None}}) == 8
     assert description.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": 4}}) == 4
     assert description.memory_bytes(description.facts()) > 0
+
+
+def test_version_is_that_of_the_environment_not_of_the_librarys_own_word(bench: Bench) -> None:
+    """A library that changes what its worker is told: check compares both."""
+    lie = "import importlib.metadata\nimportlib.metadata.version = lambda name: '99'"
+    bench.add("a", f"{CORRECT}\n{lie}\n")
+    (record,) = bench.run(cells([Work(SMALL, "a", "default")], PROTOCOL)[:1])
+    assert (record.version, record.settings["version"]) == ("0.0", "99")

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import Unavailable, Unsupported
+from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.jax.network import Network, Neuron, Weights
 from snnbench.backends.jax.operations import convolution
@@ -27,6 +27,7 @@ from snnbench.cases.problem import Problem
 __all__ = ["Backend", "Network", "Neuron", "Session", "Weights"]
 PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}
 COMPILED = "/jax/core/compile/backend_compile_duration"
+jax.config.update("jax_cpu_enable_async_dispatch", False)  # JAX reads it once, when it is first used
 
 
 class Backend:
@@ -39,7 +40,8 @@ class Backend:
         jax.config.update("jax_platforms", platform)
         jax.config.update("jax_default_matmul_precision", PRECISIONS[case.precision])
         jax.config.update("jax_enable_x64", case.dtype == "float64")
-        jax.config.update("jax_cpu_enable_async_dispatch", False)
+        if jax.config.read("jax_cpu_enable_async_dispatch"):
+            raise Incorrect("the adapter has JAX overlap passes on the CPU (jax_cpu_enable_async_dispatch)")
         try:
             self.device = jax.devices(platform)[int(number or 0)]
         except (RuntimeError, IndexError) as error:

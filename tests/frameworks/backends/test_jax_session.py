@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ import pytest
 from snnbench.adapter.discovery import discover
 from snnbench.environments import store
 from snnbench.files import home
-from snnbench.run.process import environment
-from tests.fakes import CASE
+from snnbench.run.process import environment, further, run
+from tests.fakes import CASE, reply_of, request, write
 
 pytestmark = pytest.mark.libraries
 
@@ -94,3 +95,21 @@ def test_session_has_its_own_arrays(output: dict[str, Any]) -> None:
 def test_missing_gpu_is_unavailable_with_its_requirement(output: dict[str, Any]) -> None:
     assert output["no card"].startswith("JAX ") and "has no device cuda: " in output["no card"]
     assert "an NVIDIA driver 580 or newer" in output["no card"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind"),
+    [
+        ("", None),
+        ("jax.devices()", None),
+        ('jax.config.update("jax_cpu_enable_async_dispatch", True)\njax.devices()', "incorrect"),
+    ],
+)
+def test_adapter_that_has_jax_overlap_passes_is_refused(tmp_path: Path, lines: str, kind: str | None) -> None:
+    """JAX reads the setting once, when it is first used: so the backend sets it before an adapter is imported."""
+    source = discover()["jax-scan"].path.read_text().replace("import jax\n", f"import jax\n{lines}\n", 1)
+    planned = store.sync(store.plan(discover()["jax-scan"], "default", cuda=False), print)
+    env = environment(1, home(), further("time", home()))
+    asked = request("time", phases=("inference",))
+    outcome = reply_of(run(planned.python, write(tmp_path, source, "mine"), asked, env, 60.0)).outcome
+    assert outcome and outcome.kind == kind
