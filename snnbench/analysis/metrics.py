@@ -39,7 +39,7 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
             yield phase, "times_floor", "ratio", timing["times_floor"]
         if timing.get("instructions"):
             yield phase, "instructions", "count", median_ns(timing, "instructions")
-        yield phase, "first_call", "ns", timing["first_call_ns"]
+        yield phase, "first_call", "ns", timing.get("build_ns", 0) + timing["first_call_ns"]
         if measured := timing.get("energy"):
             yield phase, "energy", "joules", net_joules(measured)
             yield phase, "idle_power", "watts", idle_watts(measured)

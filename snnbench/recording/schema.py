@@ -129,6 +129,7 @@ class WithoutNeuronsDocument(TypedDict):
 class TimingDocument(TypedDict):
     """A phase's raw durations, and its floor since schema 2."""
 
+    build_ns: NotRequired[Duration]
     first_call_ns: Duration
     busy_passes: NotRequired[Count]
     warmup_ns: list[Duration]

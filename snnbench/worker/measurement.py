@@ -1,5 +1,6 @@
 """One measurement of a request: the exam first, then the measurement and the spot check of its answers."""
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -82,7 +83,10 @@ class Measurement:
             garbage.collect_as_usual()
         if self.relay and self.request.measure == "time" and not case.device.startswith("cuda"):
             self.relay.wait()
+        started = time.perf_counter_ns()
         session = self._session(self.problem)
+        session.synchronise(None)
+        self._build_ns = time.perf_counter_ns() - started
         reply.settings["provider"] = session.provider()
         if parts := getattr(session, "parts", None):  # only a session that divides the work has parts
             reply.settings["split"] = parts.split
@@ -230,7 +234,7 @@ class Measurement:
             return
         probes.look()
         for name, phase in phases.items():
-            phase |= floor.beside(case, name, peaks.by_name, phase)
+            phase |= floor.beside(case, name, peaks.by_name, phase) | {"build_ns": self._build_ns}
         reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
         turns = {"turns": self.turns.taken} if self.turns else {}
         reply.settings |= probes.settings() | energy.settings(self.request, phases) | layers.settings() | turns

@@ -36,6 +36,12 @@ def test_row_for_each_case_contender_trial_phase_and_metric() -> None:
     assert {row["status"] for row in rows} == {"measured"}
 
 
+def test_first_call_has_the_build_if_it_was_recorded() -> None:
+    made = timed("a", train=3.0, first_call_ms=50.0)
+    made.phases["train"]["build_ns"] = 7_000_000
+    assert {row["value"] for row in written(recording(made)) if row["metric"] == "first_call"} == {"57000000.0"}
+
+
 def test_time_is_the_median_repetition_per_pass() -> None:
     rows = written(recording(timed("norse/box", train=3.0)))
     values = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}

@@ -239,3 +239,10 @@ def test_neuron_of_the_library_itself_is_named(tmp_path: Path) -> None:
     source = CORRECT.split("def build")[0] + "class LIF: pass\n\n\ndef neuron(case, variant):\n    return LIF()\n"
     reason = replied(tmp_path, source).outcome.reason
     assert "neuron(case, variant) returned a LIF; expected a Neuron of snnbench.backends" in reason
+
+
+def test_work_in_the_build_is_recorded(tmp_path: Path) -> None:
+    """A library could compile there, and have a short first call."""
+    slow = altered("import time\ntime.sleep(0.2)\nreturn right")
+    timing = reply_of(ask(tmp_path, slow, request("time", phases=("inference",)))).phases["inference"]
+    assert timing["first_call_ns"] < 200_000_000 <= timing["build_ns"]

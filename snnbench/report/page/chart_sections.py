@@ -143,8 +143,9 @@ def first_calls(findings: Findings) -> Section:
         return Section("first-call", title, ["Left out: nothing was timed."])
     makers = [partial(firstcall.dumbbells, findings, case, phase) for case in shown]
     sentences = [
-        "The first call holds compilation and is in no other number. A contender with a dear first call and a cheap "
-        "pass is ahead in total from some pass on: first call + (passes - 1) * pass. Starting a process is in neither."
+        "The first call holds the build and compilation, and is in no other number. A contender with a dear first call "
+        "and a cheap pass is ahead in total from some pass on: first call + (passes - 1) * pass. Starting a process is "
+        "in neither."
     ]
     return _section("first-call", title, sentences, makers)
 
