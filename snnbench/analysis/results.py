@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench import workloads
-from snnbench.analysis import endings, floors
+from snnbench.analysis import endings, floors, memory_program
 from snnbench.analysis.coverage import coverage
 from snnbench.analysis.metrics import common, gradient_errors, incorrect, metrics, pair
 from snnbench.cases.case import Case
@@ -117,6 +117,7 @@ def _result(name: str, records: list[Record], wrong: bool) -> Result:
         result.distance = next((check for record in records for check in common(record)), None)
     if reason := next((r.outcome.inference_only for r in records if r.outcome.inference_only), ""):
         result.reasons.insert(0, f"inference only: {reason}")
+    result.reasons += dict.fromkeys(text for _, text in memory_program.complaints(records))
     counts = {} if wrong else endings.differing(records)
     if endings.UNSUPPORTED in counts:  # no library can do a case in some trials only
         _withhold(result)

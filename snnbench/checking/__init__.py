@@ -25,7 +25,8 @@ RULES = {
     "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is "
     "recorded; no file of a user replaced an adapter of snnbench itself, and each version is that of the environment",
     "trials": "every case and contender that was planned is there with all trials of the protocol, unless the run was "
-    "closed, they took turns, and all trials of a contender in a case ended alike",
+    "closed, they took turns, all trials of a contender in a case ended alike, and memory is of the program "
+    "that was timed",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
     "name": "a cell's name is the digest of its content",
     "proof": "every measured cell passed the exam and the spot checks of its size; "

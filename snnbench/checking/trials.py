@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from snnbench.adapter.contender import Work, label
-from snnbench.analysis import endings
+from snnbench.analysis import endings, memory_program
 from snnbench.analysis.looks import looks
 from snnbench.cases.case import Case
 from snnbench.plan import selection
@@ -43,6 +43,7 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
             yield f"{_named(work)}: no {', '.join(' '.join(map(str, trial)).strip() for trial in lacking)}"
     yield from (f"{_named(work)}: not in the config" for work in there)
     for work, its_records in by_work.items():
+        yield from (f"{_named(work)}: {text}" for _, text in memory_program.complaints(its_records))
         if counts := endings.differing(its_records):
             yield f"{_named(work)}: {endings.words(counts)}"
     if not _take_turns([one for one in recording.records if _work(one) not in broken], protocol):

@@ -177,6 +177,7 @@ class MemoryDocument(TypedDict):
 
     phase: PhaseName
     static_bytes: Bytes
+    passes_ns: NotRequired[list[Elapsed]]
     host: NotRequired[dict[Name, Bytes | None]]
     device: NotRequired[dict[Name, Bytes | None]]
 

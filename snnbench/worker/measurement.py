@@ -83,10 +83,12 @@ class Measurement:
             garbage.collect_as_usual()
         if self.relay and self.request.measure == "time" and not case.device.startswith("cuda"):
             self.relay.wait()
+        unbuilt_bytes = memory.settled_bytes() if self.request.measure == "memory" else 0
         started = time.perf_counter_ns()
         session = self._session(self.problem)
         session.synchronise(None)
         self._build_ns = time.perf_counter_ns() - started
+        self._build_bytes = max(0, memory.settled_bytes() - unbuilt_bytes) if self.request.measure == "memory" else 0
         reply.settings["provider"] = session.provider()
         if parts := getattr(session, "parts", None):  # only a session that divides the work has parts
             reply.settings["split"] = parts.split
@@ -186,6 +188,7 @@ class Measurement:
         measured, spikes, gradients = memory.measure(session, self.backend, phase)
         check, answer = self._checks.check(0, phase), session.answer(spikes, gradients)
         if self._spot(reply, phase, check, check.check(answer), answer):
+            measured["host"]["build_bytes"] = self._build_bytes
             reply.memory = measured
 
     def _time(self, session: Session, reply: Reply) -> None:

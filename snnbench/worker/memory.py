@@ -1,13 +1,17 @@
 """Memory of one pass: host memory by the kernel's count, device memory by the allocators' count.
 
+Host memory is that of the worker and of all processes that it started.
+
 The host's high-water mark is reset through /proc/self/clear_refs before the pass. `ru_maxrss` cannot serve: a child
 inherits its parent's value through exec.
 """
 
 import ctypes
 import gc
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,30 +20,37 @@ from typing import Any
 from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import Backend, Session
 from snnbench.units import KIB
+from snnbench.worker.used_cpus import descendants
 
 GROWTH_PASSES = (2, 6, 10, 50)
 """Memory in use is read after so many passes; it should not have grown."""
 GROWTH_NS = 150_000_000
 """After this time no further pass towards a count after the second begins."""
-CLEAR_REFS = Path("/proc/self/clear_refs")
+PROC = Path("/proc")
+CLEAR_REFS = PROC / "self/clear_refs"
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """Resident bytes of this process now, and their maximum since the last reset."""
+    """Resident bytes of this process and its descendants now, and the sum of their maxima since the last reset."""
 
     now_bytes: int
     peak_bytes: int
 
 
 def resident() -> Resident:
-    """VmRSS and VmHWM of this process."""
-    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return Resident(*(int(fields[name].split()[0]) * KIB for name in ("VmRSS", "VmHWM")))
+    """The sums of VmRSS and VmHWM over the processes."""
+    now_bytes = peak_bytes = 0
+    for pid in (os.getpid(), *descendants(os.getpid())):
+        with suppress(OSError, KeyError):  # it has ended
+            fields = dict(line.split(":", 1) for line in (PROC / f"{pid}/status").read_text().splitlines())
+            now_bytes += int(fields["VmRSS"].split()[0]) * KIB
+            peak_bytes += int(fields["VmHWM"].split()[0]) * KIB
+    return Resident(now_bytes, peak_bytes)
 
 
 def reset_peak() -> None:
-    """Set the high-water mark to the resident bytes of now. Raises Unavailable."""
+    """Set the high-water marks to the resident bytes of now. Raises Unavailable."""
     try:
         CLEAR_REFS.write_text("5")
     except OSError as error:
@@ -47,6 +58,9 @@ def reset_peak() -> None:
             f"{CLEAR_REFS} cannot be written ({error.strerror}), so the peak of a pass cannot be measured: it takes a "
             "Linux kernel with CONFIG_PROC_PAGE_MONITOR; gVisor has none"
         ) from error
+    for pid in descendants(os.getpid()):
+        with suppress(OSError):  # it has ended
+            (PROC / f"{pid}/clear_refs").write_text("5")
 
 
 def settle() -> None:
@@ -55,6 +69,12 @@ def settle() -> None:
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):
         libc.malloc_trim(0)
+
+
+def settled_bytes() -> int:
+    """Resident bytes once all free memory is given back."""
+    settle()
+    return resident().now_bytes
 
 
 def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, Any], Any, Any]:
@@ -78,6 +98,7 @@ def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, A
     result: dict[str, Any] = {
         "phase": phase,
         "static_bytes": session.static_bytes(),
+        "passes_ns": grown.passes_ns,
         "host": {
             "before_bytes": before.now_bytes,
             "peak_bytes": max(0, peak_bytes - before.now_bytes),
@@ -107,19 +128,23 @@ def _retained(session: Session, backend: Backend) -> tuple[int, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Bytes that each pass leaks: the smallest slope between two readings of the memory in use."""
+    """Bytes that each pass leaks: the smallest slope between two readings of the memory in use; and the passes."""
 
     host_bytes: int
     device_bytes: int | None
+    passes_ns: list[int]
 
 
 def _growth(session: Session, backend: Backend, phase: str, clock: Callable[[], int] = time.monotonic_ns) -> Growth:
     """Run passes up to the last of GROWTH_PASSES, or until GROWTH_NS is over, and compare the memory in use."""
     ends, done = clock() + GROWTH_NS, 0
     seen: list[tuple[int, int, int | None]] = []
+    passes_ns: list[int] = []
     for passes in GROWTH_PASSES:
         while done < passes and (len(seen) < 2 or clock() < ends):
+            started = time.perf_counter_ns()
             session.synchronise(session.train() if phase == "train" else session.inference())
+            passes_ns.append(time.perf_counter_ns() - started)
             done += 1
         settle()
         seen.append((done, resident().now_bytes, backend.device_bytes().get("in_use")))
@@ -130,7 +155,7 @@ def _growth(session: Session, backend: Backend, phase: str, clock: Callable[[], 
         for before, after in steps
         if before[2] is not None and after[2] is not None
     ]
-    return Growth(max(0, host), max(0, min(device)) if device else None)
+    return Growth(max(0, host), max(0, min(device)) if device else None, passes_ns)
 
 
 def _device(before: dict[str, int | None], after: dict[str, int | None]) -> dict[str, int | None]:

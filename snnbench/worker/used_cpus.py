@@ -58,7 +58,7 @@ def complaint(phase: str, cpus: float, threads: int) -> str | None:
 def unpinned(phase: str, cpus: Collection[int]) -> str | None:
     """Why the time of a phase is refused if a thread of its processes may run on other CPUs than these."""
     beyond: set[int] = set()
-    for pid in (os.getpid(), *_descendants(os.getpid())):
+    for pid in (os.getpid(), *descendants(os.getpid())):
         for thread in (PROC / f"{pid}/task").glob("*"):
             with suppress(OSError):  # it has ended
                 beyond |= os.sched_getaffinity(int(thread.name)) - {*cpus}
@@ -80,15 +80,16 @@ def of_children_s() -> float:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:  # there is none, as this one call tells
         return total_s
-    return total_s + sum(map(_of_process_s, _descendants(os.getpid())))
+    return total_s + sum(map(_of_process_s, descendants(os.getpid())))
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """The processes that this one started, with all that they started, as far as they still run."""
     children: list[int] = []
     for thread in (PROC / f"{pid}/task").glob("*/children"):
         with suppress(OSError):  # it has ended
             children += map(int, thread.read_text().split())
-    return [each for child in children for each in (child, *_descendants(child))]
+    return [each for child in children for each in (child, *descendants(child))]
 
 
 def _of_process_s(pid: int) -> float:

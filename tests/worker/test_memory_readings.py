@@ -9,6 +9,7 @@ import pytest
 
 from snnbench.adapter.refusal import Unavailable
 from snnbench.worker import memory
+from tests.fakes import MEASURED, altered, ask, reply_of, request
 
 MIB = 1 << 20
 
@@ -150,3 +151,32 @@ def test_kernel_without_peak_reset_is_unavailable(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(memory, "CLEAR_REFS", tmp_path / "gone" / "clear_refs")
     with pytest.raises(Unavailable, match=r"clear_refs cannot be written .*CONFIG_PROC_PAGE_MONITOR; gVisor has none$"):
         memory.reset_peak()
+
+
+CHILD = f"""
+import subprocess
+import sys
+
+children = []
+program = "values = bytearray(64 << 20); print(flush=True); input()"
+
+def forward(x):
+    if {MEASURED} and not children:
+        children.append(subprocess.Popen([sys.executable, "-c", program], stdin=-1, stdout=-1))
+        children[0].stdout.readline()
+    return right.forward(x)
+
+return Network(forward, right.backward)
+"""
+"""A process of the library's own holds 64 MiB."""
+
+
+def test_memory_of_another_process_counts(tmp_path: Path) -> None:
+    reply = reply_of(ask(tmp_path, altered(CHILD), request("memory", phases=("train",))))
+    assert reply.memory["host"]["peak_bytes"] > 64 << 20
+
+
+def test_memory_that_the_build_takes_is_recorded(tmp_path: Path) -> None:
+    hoard = f"if {MEASURED}:\n    globals()['hoard'] = np.ones(8 << 20)\nreturn right"
+    reply = reply_of(ask(tmp_path, altered(hoard), request("memory", phases=("train",))))
+    assert reply.memory["host"]["build_bytes"] >= 64 << 20 and len(reply.memory["passes_ns"]) >= 6
