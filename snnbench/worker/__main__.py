@@ -158,8 +158,7 @@ def _load(path: Path, request: Request | ImportRequest) -> Loaded | Reply:
     """
     try:
         if isinstance(request, Request):
-            backend = reading.read(path).variants[request.variant].backend
-            import_module(f"snnbench.backends.{backend}" if backend != "own" else "snnbench.backends")
+            import_module(f"snnbench.backends.{reading.read(path).variants[request.variant].backend}")
         return loading.read_and_load(path)
     except MemoryError as error:
         return _failed("oom-host", error)

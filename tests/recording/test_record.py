@@ -78,7 +78,7 @@ def test_schema_number_matches_the_fields() -> None:
     measured = ["checks", "settings", "phases", "memory", "peaks", "probes", "flags", "started", "wall_s", "log"]
     names = ["cell", "library", "variant", "trial", "measure", "case", "outcome", "attempt", "side"]
     names += ["version", "adapter", "environment"]
-    assert (SCHEMA, list(Record.__dataclass_fields__)) == (7, names + measured)
+    assert (SCHEMA, list(Record.__dataclass_fields__)) == (8, names + measured)
 
 
 def test_record_of_the_first_schema_is_read(folder: Path, three: list[Record]) -> None:
