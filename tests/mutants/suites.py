@@ -23,6 +23,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     "proof/fresh": ("proof/fresh", "release/kept_answers_in_noise"),
     "proof/tolerance": ("proof/tolerance", "proof/rounding", "proof/amplification", "proof/spotcheck_answers"),
     "worker/floor": ("worker/floor", "system/measured_floor"),
+    "analysis/floors": ("analysis/floors",),
+    "analysis/endings": ("analysis/endings",),
     "analysis/bootstrap": ("analysis/bootstrap",),
     "analysis/difference": ("analysis/difference", "analysis/paired_difference"),
     "analysis/decision": ("analysis/decision", "analysis/compare", "analysis/compare_disturbed"),
