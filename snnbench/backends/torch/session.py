@@ -53,10 +53,13 @@ class Session:
         """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
         with torch.no_grad():
             self.input.copy_(torch.from_numpy(self._input(which)))
-        self.load_cotangent(cotangent)
+        self._copy_cotangent(cotangent)
 
     def load_cotangent(self, cotangent: int) -> None:
         """Copy in place: a forward pass keeps no reference to the cotangent."""
+        self._copy_cotangent(cotangent)
+
+    def _copy_cotangent(self, cotangent: int) -> None:
         with torch.no_grad():
             self.cotangent.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
 
