@@ -6,7 +6,6 @@ only plans: `run --dry-run`, with the same config, libraries and adapters.
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 from contextlib import chdir
@@ -17,8 +16,7 @@ import pytest
 
 from snnbench.plan import side
 from tests import in_process
-from tests.documents import DOCUMENTS, LIKE, ROOT, calls, command_lines, fences, saved, written
-from tests.screens import screen
+from tests.documents import DOCUMENTS, ROOT, calls, command_lines, fences, saved, written
 
 QUICK = "results/2026-11-27_quick_epyc-2cpu"
 RECORDINGS = ("RECORDING", "OLD", "NEW")
@@ -147,44 +145,10 @@ def test_programs_of_a_virtual_environment_are_on_the_path(path: Path) -> None:
     assert not re.findall(r"(?:^|&& )(?:snnbench|pip|pytest)\b.*", before_activation if made else "", re.MULTILINE)
 
 
-WORDS = {
-    r"[\d.]+": "0",
-    r"[~=▲▼✗✓] ": "",
-    r"\b(inconclusive|same|slower|faster)  ": "WORD  ",
-    r"DOES NOT OVERLAP|overlaps": "OVERLAPS",
-    r"^(not )?reproduced: |^inconclusive: ": "VERDICT: ",
-    r", in train;.*|, disturbed by others.*| \(about .* left\)|  the interval .*|  q is .*|  reason$": "",
-    r"^[\w ]+  (load|governor|turbo|threads|CPU quota|memory): .*": r"\1",
-    r"^0 cells in .*|^\[0/0\] .*": "",
-    r"^(not as it was|waiting for|after 0 trials|0 columns leave out|\s+-> ).*": "",
-    r"^(rate 0, |all comparisons|0 comparisons).*": "",
-}
-"""What differs from run to run, and what stands for it: numbers, words of a test, remarks on the machine."""
-
-
-def shape(screen: str) -> set[str]:
-    """The lines of a screen without what differs from run to run."""
-    shaped = set()
-    for line in screen.splitlines():
-        for pattern, other in WORDS.items():
-            line = re.sub(pattern, other, line)
-        shaped.add(" ".join(line.replace("─", "").split()))
-    return shaped
-
-
-@pytest.mark.libraries
-@pytest.mark.parametrize(
-    ("path", "arguments", "text"),
-    [(path, *found) for path in DOCUMENTS for found in LIKE.findall(written(path))],
-    ids=[f"{path.stem}: {found[0]}" for path in DOCUMENTS for found in LIKE.findall(written(path))],
-)
-def test_screen_with_times_is_like_that_of_its_command(tmp_path: Path, path: Path, arguments: str, text: str) -> None:
-    for name, code in saved(path).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(code)
-    (tmp_path / "results").symlink_to(ROOT / "results")
-    (tmp_path / "home").symlink_to(os.environ["SNNBENCH_HOME"])
-    few = {"ab": ["--trials", "4", "-o", "ab"], "show": ["--trials", "2"]}.get(arguments.split()[0], [])
-    shown = screen(tmp_path, 110, *shlex.split(arguments), *few, timeout_s=600)
-    lacking = shape(text) - shape(shown.text)
-    assert not lacking, shown.text
+def test_line_of_a_screen_in_the_readme_is_in_a_tutorial() -> None:
+    """Their screens are held to what the commands print."""
+    pages = (ROOT / "docs" / "tutorials").glob("*.md")
+    tutorials = " ".join(word for page in pages for word in written(page).split())
+    lines = [line for block in fences(written(ROOT / "README.md"), "text") for line in block.splitlines()]
+    assert len(lines) == 3
+    assert [line for line in lines if " ".join(line.split()) not in tutorials] == []
