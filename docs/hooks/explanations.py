@@ -12,7 +12,7 @@ from snnbench.analysis.epochs import Epoch, epochs
 from snnbench.analysis.noise import POWER
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.cases.case import Case
-from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SERIES_NS, SLACK_NS
+from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SERIES_NS, SLACK_IN_A_ROW_NS, SLACK_NS
 from snnbench.proof.phase_proof import PLACES
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording import conformance
@@ -335,6 +335,7 @@ def constant() -> dict[str, str]:
         "contended": f"{contention.CONTENDED_CPUS:g} CPUs",
         "rates": " to ".join(map(percent, RATE_WINDOW)),
         "slack": f"{SLACK_NS / 1e6:g} ms",
+        "slack_in_a_row": f"{SLACK_IN_A_ROW_NS / 1e6:g} ms",
         "chance": percent(CHANCE),
         "chance_of_each": percent(CHANCE_OF_EACH),
         "series": f"{SERIES_NS / 1e6:g} ms",

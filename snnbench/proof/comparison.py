@@ -170,12 +170,14 @@ def compare_gradient(
     tolerance: float,
     least_size: float = 0.0,
     magnified: Callable[[], float] | None = None,
+    fewest: float | None = None,
 ) -> None:
     """Compare one gradient in the Euclidean norm, and complain.
 
     The error is relative to the size of what is expected, or to `least_size` if that is larger: sums of terms that
     cancel are rounded as larger sums are. A larger error is held to `magnified()`, the tolerance by the recurrence of
-    the case, which takes a while. If that exceeds UNPROVABLE, right and wrong look alike.
+    the case, which takes a while. If that exceeds UNPROVABLE, right and wrong look alike. If that is smaller than
+    `tolerance`, it takes its place, but no error below `fewest` is held to it.
     """
     if got is None or got.shape != expected.shape:
         shape = "none" if got is None else list(got.shape)
@@ -186,6 +188,8 @@ def compare_gradient(
     error = float(np.linalg.norm(got - expected))
     against = max(scale, least_size)
     relative = error / against if against else float(error > 0)
+    if magnified and fewest is not None and fewest < relative <= tolerance:
+        tolerance = max(fewest, min(tolerance, magnified()))
     if magnified and not relative <= tolerance:
         wider = magnified()
         if not wider <= UNPROVABLE:

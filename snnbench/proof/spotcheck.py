@@ -193,12 +193,13 @@ class SpotCheck:
                 got = got[:, sample.batch] if self.extent.samples else got[:, :, sample.neurons]
             changes = (self._source.input_change(sample, jump) for jump in followed.jumps)
             expected = settled(followed.input_gradient, got, changes)
-            tolerance = self._tolerance(max(1, self.case.fan_in))
+            tolerance = self.tolerance(max(1, self.case.fan_in))
 
             def magnified() -> float:
                 return self._allowed(expected, followed, self._source.input_gradient)
 
-            compare_gradient(finding, "input", got, expected, tolerance, magnified=magnified)
+            fewest = self._fewest()
+            compare_gradient(finding, "input", got, expected, tolerance, magnified=magnified, fewest=fewest)
             is_told = self.case.time_steps * self.case.batch >= FEWEST_IN_PART
             if self._linear is None and not self.case.is_exact_format and is_told:
 
@@ -213,7 +214,7 @@ class SpotCheck:
     def _compare_parameters(
         self, finding: Finding, followed: Followed, sample: Sample, answer: Answer, linear: FirstLayer
     ) -> None:
-        tolerance = self._tolerance(self.case.time_steps * self.case.batch, self.case.time_steps)
+        tolerance, fewest = self.tolerance(self.case.time_steps * self.case.batch), self._fewest(self.case.time_steps)
         weights, biases = (np.asarray(layers[0]) for layers in (answer.weights, answer.biases) if layers is not None)
         shape = self.layers[0][0].shape
         if weights.shape != shape:
@@ -229,12 +230,12 @@ class SpotCheck:
             ("bias", of_biases, bias, by_bias, lambda gradient: gradient.sum((0, 1))),
         ):
             magnified = partial(self._allowed, expected, followed, of_current)
-            compare_gradient(finding, name, part, settled(expected, part, changes), tolerance, magnified=magnified)
+            near = settled(expected, part, changes)
+            compare_gradient(finding, name, part, near, tolerance, magnified=magnified, fewest=fewest)
 
-    def _tolerance(self, summed: int, accumulated: int = 0) -> float:
-        """The relative error from which a gradient is held to the recurrence of the case."""
-        reduced = self.case.dtype in HALVES
-        return fewest_tolerance(self.case, accumulated) if reduced else self.tolerance(summed)
+    def _fewest(self, accumulated: int = 0) -> float | None:
+        """In 16 bits, the relative error from which a gradient is held to the recurrence of the case."""
+        return fewest_tolerance(self.case, accumulated) if self.case.dtype in HALVES else None
 
     def _allowed(self, expected: Array, followed: Followed, of_current: Callable[[Array], Array]) -> float:
         """The relative error allowed in a gradient that is a linear function `of_current`, the gradient of currents."""

@@ -133,8 +133,8 @@ def test_copy_reuses_memory_of_the_same_shape_only() -> None:
         ([12 * MS + 100_000] * 3, 1, 0.0, False),
         ([12 * MS + 100_001] * 3, 1, 0.0, True),
         ([12 * MS + 100_001] * 3, 1, 2.0, False),
-        ([12 * MS + 10_000] * 3, 10, 0.0, False),
-        ([12 * MS + 10_001] * 3, 10, 0.0, True),
+        ([12 * MS + 25_000] * 3, 10, 0.0, False),
+        ([12 * MS + 25_001] * 3, 10, 0.0, True),
         ([10 * MS] + [90 * MS] * 2, 1, 0.0, False),
         ([20 * MS] + [90 * MS] * 2, 1, 0.0, True),
     ],
@@ -154,7 +154,7 @@ def test_short_passes_run_in_series(pass_ns: float, passes: int, expected: int) 
 
 def pairs_of(ratios: list[float]) -> list[tuple[float, float]]:
     """Passes on drawn content beside reported ones of 10 ms: `ratio` times the time at which answers are kept."""
-    return [(15 * MS * ratio, 10 * MS) for ratio in ratios]
+    return [(15 * MS * ratio + 100_000, 10 * MS) for ratio in ratios]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from tests.fakes import CASE, CORRECT, PHASES, ask, document, overridden, quanti
 from tests.recordings import EXACT
 
 READY = """
-def load(self, which, cotangent):
-    super().load(which, cotangent)
+def load_cotangent(self, cotangent):
+    super().load_cotangent(cotangent)
     spikes, kept = self.network.forward(self.input)
     self.ready = spikes, (spikes, kept), self.network.backward(kept, self.cotangent)
 

@@ -92,7 +92,7 @@ DEVICE = (
     overridden("pass")
     + """
 
-class Backend(Backend):
+class Backend(driver.Backend):
     \"\"\"A device whose allocator has 100 bytes in use more each time it is asked.\"\"\"
 
     asked = 0
@@ -101,6 +101,9 @@ class Backend(Backend):
         self.asked += 1
         in_use = 1000 + 100 * self.asked
         return {"peak": in_use + 5000, "in_use": in_use, "reserved": 8000, "used": %(used)s}
+
+
+driver.Backend = Backend
 """
 )
 
@@ -126,7 +129,7 @@ COUNTER = (
     """)
     + """
 
-class Backend(Backend):
+class Backend(driver.Backend):
     \"\"\"A device whose allocator had a peak of 9000 bytes before the pass, and 1000 in use.\"\"\"
 
     peak = 9000
@@ -148,6 +151,9 @@ class Backend(Backend):
 
         session.train = train
         return session
+
+
+driver.Backend = Backend
 """
 )
 
