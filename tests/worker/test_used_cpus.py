@@ -1,6 +1,7 @@
 """Tests of the CPUs that a worker uses: its threads and processes may take as many as the case has threads."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,9 +99,11 @@ def test_time_with_more_threads_or_processes_than_the_case_has_is_refused(tmp_pa
 
 @pytest.mark.parametrize("fault", [THREADS, PROCESS])
 def test_thread_or_process_that_leaves_the_cpus_of_its_case_is_refused(tmp_path: Path, fault: str) -> None:
+    """On an idle machine it also takes the time of the other CPUs, and that is said first."""
     first, *others = sorted(os.sched_getaffinity(0))
     why = refused(tmp_path, fault, cpus=(first,))
-    assert why == f"inference may run on CPU {', '.join(map(str, others))}, to which its case is not pinned"
+    unpinned = f"inference may run on CPU {', '.join(map(str, others))}, to which its case is not pinned"
+    assert why == unpinned or re.fullmatch(r"inference uses [\d.]+ CPUs where the case has 1 thread", why)
 
 
 def test_honest_worker_has_the_cpus_of_its_repetitions_recorded(tmp_path: Path) -> None:
