@@ -218,8 +218,9 @@ class Measurement:
                     given = (name, self.request, self.backend, session, self._checks, contents)
                     timed = TimedPhase(*given, used.count, self.turns, number + 1)
                 timed.measure()
-                cpus = used.cpus(timed.as_dict())
-                too_many = used_cpus.complaint(name, cpus, case.cpus(nodes.count()))
+                allowed = case.cpus(nodes.count())
+                cpus = used.cpus(timed.as_dict(), allowed)
+                too_many = used_cpus.complaint(name, cpus, allowed)
                 if reason := too_many or used_cpus.unpinned(name, self.request.cpus):
                     reply.outcome = failed("incorrect", reason)
                     return

@@ -4,19 +4,21 @@ A worker is pinned to the CPUs of its case, so honest threads and processes cann
 On a busy machine its further threads get little time, so the CPUs on which they may run are looked at, too.
 """
 
+import math
 import os
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
-from statistics import median
 from typing import Any
 
 from snnbench.worker.instructions import Count
 
 MARGIN_CPUS = 0.1
 """A time is refused if its passes used so many CPUs more than the case has."""
+LONGER = 1.5
+"""A piece that takes so many times the longest repetition is a first call."""
 PROC = Path("/proc")
 SCHEDULED = 2
 """CPUCLOCK_SCHED of the kernel: the clock that counts the CPU time of a process, in nanoseconds."""
@@ -41,11 +43,20 @@ class UsedCpus:
         self._pieces.append((wall_s, cpu_s))
         return instructions
 
-    def cpus(self, timing: Mapping[str, Any]) -> float:
-        """CPUs used in a repetition: the median over pieces as long as one. An epoch has its CPUs in its contention."""
-        shortest_s = min(timing["repetitions_ns"]) / 1e9
-        used = [cpu_s / wall_s for wall_s, cpu_s in self._pieces if wall_s >= shortest_s]
-        return round(median(used), 3) if used else float(timing["contention"]["own_cpus"])
+    def cpus(self, timing: Mapping[str, Any], threads: int) -> float:
+        """CPUs used at least in all pieces as long as a repetition. An epoch has its CPUs in its contention.
+
+        The kernel adds up the time of a thread that runs on another CPU in steps, so each reading is late by a part of
+        a step for each of them. The difference of two has a standard deviation of sqrt(threads / 6) steps; three of
+        these are taken off.
+        """
+        shortest_s, longest_s = (of(timing["repetitions_ns"]) / 1e9 for of in (min, max))
+        used = [each for each in self._pieces if shortest_s <= each[0] <= LONGER * longest_s]
+        if not used:
+            return float(timing["contention"]["own_cpus"])
+        wall_s, cpu_s = map(sum, zip(*used, strict=True))
+        error_s = 3 * math.sqrt(len(used) * threads / 6) / os.sysconf("SC_CLK_TCK")
+        return round(max(0.0, cpu_s - error_s) / wall_s, 3)
 
 
 def complaint(phase: str, cpus: float, threads: int) -> str | None:

@@ -55,19 +55,21 @@ def test_seconds_of_processes_count_while_they_run_and_when_they_have_ended() ->
     assert used_cpus.of_children_s() - before_s > 0.39
 
 
-def test_repetitions_decide_and_shorter_passes_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repetitions_decide_and_other_passes_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """A first call of 10 s on no CPU, a pass of 1 s on one, and repetitions of 4, 5 and 4 s on 1, 2 and 3 CPUs."""
     walls, cpus = iter([0, 10, 10, 11, 11, 15, 15, 20, 20, 24]), iter([0, 0, 0, 1, 1, 5, 5, 15, 15, 27])
     monkeypatch.setattr(used_cpus.time, "perf_counter", lambda: next(walls))
     monkeypatch.setattr(used_cpus, "seconds", lambda: next(cpus))
     used = UsedCpus(lambda: 7)
     assert [used.count() for _ in range(10)] == [7] * 10
-    assert used.cpus({"repetitions_ns": [4_000_000_000, 5_000_000_000, 4_000_000_000]}) == 1.5
+    error_s = 3 * (3 * 2 / 6) ** 0.5 / os.sysconf("SC_CLK_TCK")
+    timing = {"repetitions_ns": [4_000_000_000, 5_000_000_000, 4_000_000_000]}
+    assert used.cpus(timing, 2) == round((26 - error_s) / 13, 3)
 
 
 def test_cpus_of_an_epoch_are_those_of_its_contention() -> None:
     epoch = {"repetitions_ns": [1], "contention": {"own_cpus": 1.25}}
-    assert UsedCpus(lambda: None).cpus(epoch) == 1.25
+    assert UsedCpus(lambda: None).cpus(epoch, 1) == 1.25
 
 
 @pytest.mark.parametrize(
