@@ -16,7 +16,7 @@ WORDS = {
     r"\b(inconclusive|same|slower|faster)  ": "WORD  ",
     r"DOES NOT OVERLAP|overlaps": "OVERLAPS",
     r"^(not )?reproduced: |^inconclusive: ": "VERDICT: ",
-    r", in train;.*|, disturbed by others.*| \(about .* left\)|  the interval .*|  q is .*|  reason$": "",
+    r", in train(;.*)?$|, disturbed by others.*| \(about .* left\)|  the interval .*|  q is .*|  reason$": "",
     r"^[\w ]+  (load|governor|turbo|threads|CPU quota|memory): .*": r"\1",
     r"^0 cells in .*|^\[0/0\] .*": "",
     r"^(not as it was|waiting for|after 0 trials|0 columns leave out|\s+-> ).*": "",
@@ -32,7 +32,7 @@ def shape(screen: str) -> set[str]:
         for pattern, other in WORDS.items():
             line = re.sub(pattern, other, line)
         shaped.add(" ".join(line.replace("─", "").split()))
-    return shaped
+    return shaped - {""}
 
 
 @pytest.mark.libraries
