@@ -4,7 +4,7 @@
 
 Runs `snnbench run` with liars.toml, the adapters beside it and these options. Prints a line for each variant and case,
 with the largest gain of its trials with a time: how many times as fast as `honest` it is, in its fastest phase. Exits
-with 1 if `honest` lacks a time, or if a liar gains more than GAIN.
+with 1 if `honest` lacks a time, or if a liar crashes or gains more than GAIN.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from math import inf
 from pathlib import Path
 
 from benchmarks.outcome import show
@@ -21,6 +22,8 @@ from snnbench.worker.durations import median_ns
 
 LIARS = Path(__file__).parent / "liars"
 HONEST = "honest"
+CAUGHT = ("incorrect", "below-floor")
+"""A liar that crashes shows nothing."""
 GAIN = 1.5
 """A gain up to this is no gain: the slowest trial of `honest` differs from its fastest by about as much."""
 
@@ -47,13 +50,14 @@ def main() -> int:
     for (case, library, variant), trials in by_name.items():
         timed = [trial for trial in trials if trial.phases]
         honest = [trial for trial in by_name[case, library, HONEST] if trial.phases]
-        gain = max((_gain(trial, honest) for trial in timed), default=0.0) if honest else 0.0
-        as_expected = len(timed) == len(trials) if variant == HONEST else gain <= GAIN
+        caught = sum(trial.outcome.kind in CAUGHT for trial in trials)
+        gain = max((_gain(trial, honest) if honest else inf for trial in timed), default=0.0)
+        liar_as_expected = len(timed) + caught == len(trials) and gain <= GAIN
+        as_expected = len(timed) == len(trials) if variant == HONEST else liar_as_expected
         wrong += not as_expected
-        caught = f"{len(trials) - len(timed)} of {len(trials)}"
         reason = next((trial.outcome.reason or "" for trial in trials if not trial.phases), "")
         name = f"{library}/{variant}, {case.partition(' (')[0]}"
-        rows.append((name, "yes" if as_expected else "NO", caught, f"{gain:.3g}", reason))
+        rows.append((name, "yes" if as_expected else "NO", f"{caught} of {len(trials)}", f"{gain:.3g}", reason))
     heading = f"Variants that leave out work: {len(rows) - wrong} of {len(rows)} end as they must"
     show(heading, ("variant", "as it must", "caught", "gain", "reason"), rows)
     return int(wrong > 0 or not rows)

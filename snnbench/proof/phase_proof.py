@@ -85,7 +85,7 @@ class PhaseProof:
             self._glimpse = [(where, each[where].tobytes()) for where, each in zip(places, storage, strict=True)]
 
     def keep(self, outputs: Any) -> None:
-        """Compare the answer to the new content. Raises ValueError if there is none."""
+        """Compare the answer to the new content. Raises ValueError if no content was loaded."""
         answer = self._read(outputs)
         content = self.content
         if content is None:

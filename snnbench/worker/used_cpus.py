@@ -89,7 +89,7 @@ def of_children_s() -> float:
     total_s = ended.ru_utime + ended.ru_stime
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:  # there is none, as this one call tells
+    except ChildProcessError:  # this process has no children
         return total_s
     return total_s + sum(map(_of_process_s, descendants(os.getpid())))
 
