@@ -34,6 +34,8 @@ def reply_to(
     folder: Path, case: loading.Case, source: str = LOOP, phases: tuple[str, ...] = PHASES, **changes: Any
 ) -> Reply:
     """The reply to a request to time epochs of the adapter with this text. Raises what the measurement raises."""
+    import torch
+
     from snnbench.backends.torch import Backend
     from snnbench.worker.measurement import Measurement
 
@@ -42,6 +44,7 @@ def reply_to(
     module, variant = load(path), read(path).variants["unbind"]
     wanted = {"phases": phases, "repetitions": 1, "warmup_passes": 1} | changes
     asked_for = replace(request("time", case, **wanted), variant="unbind")
+    torch.set_num_threads(case.threads)  # as the environment of a worker does
     reply = Reply({})
     Measurement(asked_for, Backend(case), loading.builder(module), own_rule(module), variant).run(reply)
     return reply

@@ -165,6 +165,11 @@ class Case:
         return self.threads * most_on_a_node(self.processes, nodes)
 
     @property
+    def loaders(self) -> int:
+        """Processes of a loader. They share the CPUs of the case where the system can pin processes."""
+        return 0
+
+    @property
     def fan_in(self) -> int:
         """The number of terms of a current."""
         return 0

@@ -218,7 +218,7 @@ class Measurement:
                     given = (name, self.request, self.backend, session, self._checks, contents)
                     timed = TimedPhase(*given, used.count, self.turns, number + 1)
                 timed.measure()
-                allowed = case.cpus(nodes.count())
+                allowed = case.cpus(nodes.count()) + (0 if self.request.cpus else case.loaders)
                 cpus = used.cpus(timed.as_dict(), allowed)
                 too_many = used_cpus.complaint(name, cpus, allowed)
                 if reason := too_many or used_cpus.unpinned(name, self.request.cpus):

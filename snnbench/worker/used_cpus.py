@@ -1,6 +1,7 @@
 """The CPUs that a worker uses in the passes it times, with those of all processes that it has started.
 
 A worker is pinned to the CPUs of its case, so honest threads and processes cannot use more. A library may undo that.
+Where the system cannot pin, the processes of a loader may use a CPU each besides.
 On a busy machine its further threads get little time, so the CPUs on which they may run are looked at, too.
 """
 

@@ -120,6 +120,11 @@ class Case(case.Case):
         return self.time_steps * self.batch * self.neurons
 
     @property
+    def loaders(self) -> int:
+        """The loader's processes."""
+        return self.workers
+
+    @property
     def samples_in_pass(self) -> int:
         """The samples of an epoch."""
         return self.batches * self.batch
