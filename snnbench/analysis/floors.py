@@ -1,7 +1,8 @@
 """The floor of a case: one for all contenders, though each process measures a floor of its own.
 
 A process measures its peaks in the contender's framework, so the contender could make them look faster or slower. So
-the floor of a case is the median over all processes that timed it, and a contender that lies cannot move it far.
+the floor of a case is the median over its contenders, and one that lies cannot move it far. Other load makes peaks
+slower, never faster, so each contender counts with the lowest floor of its processes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,22 +14,28 @@ from snnbench.units import MS
 from snnbench.worker.durations import median_ns
 from snnbench.worker.floor import LARGEST_SPREAD
 
-FAR_BELOW = 0.5
-"""A floor below this share of the case's floor is not used: chance never halves a time."""
+FAR_BELOW = 0.25
+"""A floor below this share of the case's floor is not used. Other load has made a floor 2.5 times as high."""
 
 
 def of_case(records: Iterable[Record]) -> dict[str, float]:
     """The floor of each phase of one case [ns], without the floors that are far below the others."""
-    found: dict[str, list[float]] = {}
+    return {phase: _trusted([*by_label.values()]) for phase, by_label in _lowest(records).items()}
+
+
+def _lowest(records: Iterable[Record]) -> dict[str, dict[str, float]]:
+    """The lowest floor of each contender in each phase [ns], by phase and label."""
+    found: dict[str, dict[str, float]] = {}
     for record in records:
         for phase, timing in record.phases.items():
             if "floor_ns" in timing:  # not in recordings of schema 1
-                found.setdefault(phase, []).append(timing["floor_ns"])
-    return {phase: _trusted(each) for phase, each in found.items()}
+                of_phase, floor_ns = found.setdefault(phase, {}), timing["floor_ns"]
+                of_phase[record.label] = min(floor_ns, of_phase.get(record.label, floor_ns))
+    return found
 
 
 def _trusted(floors_ns: list[float]) -> float:
-    usual = median_high(floors_ns)  # of one liar and one honest process, the honest one's
+    usual = median_high(floors_ns)  # of one liar and one honest contender, the honest one's
     return median(each for each in floors_ns if each >= FAR_BELOW * usual)
 
 
@@ -38,7 +45,7 @@ def is_below(time_ns: float, floor_ns: float) -> bool:
 
 
 def complaints(records: Iterable[Record]) -> Iterator[tuple[Record, str]]:
-    """(record, complaint) for each floor far below the other processes' floors, and each time far below the case's."""
+    """(record, complaint) for each floor far below the other contenders', and each time far below the case's floor."""
     by_case: dict[Case, list[Record]] = {}
     for record in records:
         by_case.setdefault(record.case, []).append(record)

@@ -28,7 +28,7 @@ class Result:
 
     `repetitions`: all durations [ns per pass], by phase, then trial, then repetition; trials are in the order of the
     phase's "time" summary.
-    `floors_ns`: the case's floors by phase, the same for all contenders: the median over all processes.
+    `floors_ns`: the case's floors by phase, the same for all contenders (floors.of_case).
     `distance`: for a deviating contender, a check of its answers against the case's own neuron. `own_rule`: whether it
     was held to a rule that it declares. `deviation`: the difference that it declares. `checked`: how much of its
     answers was compared, if its records say so. `split`: how it divides the work among processes, or empty.
