@@ -191,6 +191,20 @@ def series_of(pass_ns: float, passes: int) -> int:
     return min(passes, LONGEST_SERIES) if pass_ns < SERIES_NS else 1
 
 
+def waking(series: int) -> int:
+    """The first passes of a series, which do not count: they wake threads, and meet cold caches."""
+    return series // 3
+
+
+def of_series(passes_ns: Sequence[float]) -> float:
+    """The time of a pass in a series: the second longest of four to seven that count.
+
+    One answer of those is compared. A library that answers all but the longest with anything is found in three of four
+    such series, or more.
+    """
+    return sorted(passes_ns)[-1 - len(passes_ns) // 4]
+
+
 def are_slow(drawn_ns: Sequence[float], reported_ns: float, series: int, synchronisation_ns: float) -> bool:
     """Whether a pass of even the fastest series takes longer than the reported time allows.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from snnbench.backends import Session
 from snnbench.cases.answer import Answer
 from snnbench.proof.comparison import Finding
-from snnbench.proof.fresh import Content, Contents, Memory, compare_gradients, copied, differing, in_first_order
+from snnbench.proof.fresh import Content, Contents, Memory, compare_gradients, copied, differing, in_first_order, waking
 from snnbench.proof.passes import Piece
 from snnbench.proof.recorded_check import RecordedCheck
 from snnbench.proof.spotcheck import SpotCheck
@@ -46,14 +46,20 @@ class PhaseProof:
     verified: Answer | None = None
     content: Content | None = None
     _coming: list[Content] = field(default_factory=list)
+    _chosen: Content | None = None
+    _answer: Answer | None = None
     _lacks_cotangent: bool = False
     _memory: Memory = field(default_factory=dict)
     _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(random_seed()))
-    _glimpse: list[tuple[Places, bytes]] = field(default_factory=list)
 
     def prepare(self, drawn: int) -> None:
-        """Make content that no pass has seen: so many drawn anew, or content 0 in another order."""
+        """Make content that no pass has seen: so many drawn anew, or content 0 in another order.
+
+        Of one of the passes, the answer is compared. No library can know of which.
+        """
         self._coming = self.contents.next(drawn)
+        counting = self._coming[waking(drawn) :]
+        self._chosen = counting[random_seed() % len(counting)]
         problem = self.contents.problem
         for content in self._coming:
             problem.input(content.number)
@@ -77,20 +83,25 @@ class PhaseProof:
             self.session.load_cotangent(self.content.number)
             self._lacks_cotangent = False
 
-    def glimpse(self, outputs: Any) -> None:
-        """Read some numbers of an answer, at places that no library can know, as soon as the clock has stopped."""
-        if self.on_cpu:
-            storage = self.session.storage(*self.piece.parts(outputs))
-            places = [tuple(self._random.integers(0, size, PLACES) for size in each.shape) for each in storage]
-            self._glimpse = [(where, each[where].tobytes()) for where, each in zip(places, storage, strict=True)]
-
     def keep(self, outputs: Any) -> None:
-        """Compare the answer to the new content. Raises ValueError if no content was loaded."""
-        answer = self._read(outputs)
-        content = self.content
-        if content is None:
-            raise ValueError("no content was renewed")
-        self._compare_glimpse(outputs)
+        """Copy the answer of the pass whose answer is compared.
+
+        As soon as the clock has stopped, some numbers are read at places that no library can know, and once more when
+        the answer is copied.
+        """
+        if self.content is not self._chosen:
+            return
+        seen = self._glimpse(outputs)
+        self._answer = self._read(outputs)
+        if self.on_cpu and self._at(outputs, [places for places, _ in seen]) != [numbers for _, numbers in seen]:
+            self.fresh.complaints.append("the answer was not done when the clock stopped: it has changed since")
+
+    def compare(self) -> None:
+        """Compare the answer that was kept. Raises ValueError if there is none."""
+        answer, content = self._answer, self._chosen
+        if answer is None or content is None:
+            raise ValueError("no answer was kept")
+        self._answer = None
         if self.fresh.complaints:
             return  # later complaints follow from the first
         if content.order is None:
@@ -123,12 +134,17 @@ class PhaseProof:
     def _read(self, outputs: Any) -> Answer:
         return copied(self.session.answer(*self.piece.parts(outputs)), self._memory)
 
-    def _compare_glimpse(self, outputs: Any) -> None:
-        """Complain if an answer has changed since the clock stopped."""
-        if self.on_cpu:
-            now = self.session.storage(*self.piece.parts(outputs))
-            if any(seen != array[places].tobytes() for (places, seen), array in zip(self._glimpse, now, strict=True)):
-                self.fresh.complaints.append("the answer was not done when the clock stopped: it has changed since")
+    def _glimpse(self, outputs: Any) -> list[tuple[Places, bytes]]:
+        """Random places of each array of an answer, and the numbers there."""
+        if not self.on_cpu:
+            return []
+        storage = self.session.storage(*self.piece.parts(outputs))
+        places = [tuple(self._random.integers(0, size, PLACES) for size in each.shape) for each in storage]
+        return [(where, each[where].tobytes()) for where, each in zip(places, storage, strict=True)]
+
+    def _at(self, outputs: Any, places: list[Places]) -> list[bytes]:
+        storage = self.session.storage(*self.piece.parts(outputs))
+        return [each[where].tobytes() for where, each in zip(places, storage, strict=True)]
 
     def _add(self, finding: Finding) -> None:
         self.fresh.compared += finding.compared

@@ -36,10 +36,11 @@ def phase_ns(pass_ns: float, budget: Budget, forward_ns: float | None = None) ->
         elapsed_ns=lambda start, end: 0,
         prepare=None if forward_ns is None else lambda: advance(before),
     )
-    renewal = Renewal(lambda drawn: None, lambda: None, lambda: None, lambda outputs: None)
+    renewal = Renewal(lambda drawn: None, lambda: None, lambda: None, lambda outputs: None, lambda: None)
     measured, _ = timing.measure(phase, replace(budget, busy_ns=0), renewal, lambda: now)
     if measured.passes > 1:
-        timing.run_ordered(phase, measured, renewal, fresh.ORDERED, lambda: now)
+        for _ in range(fresh.ORDERED):
+            timing.run_ordered(phase, measured, renewal, lambda: now)
     for _ in range(fresh.DRAWN - len(measured.drawn_ns)):
         timing.run_drawn(phase, measured, renewal, fresh.series_of(pass_ns, measured.passes), lambda: now)
     return now + budget.busy_ns, measured.passes

@@ -113,12 +113,13 @@ def any_under(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> bool:
     return any(under(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items())
 
 
-def complaints(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> str:
-    """Why the times of these phases cannot be true; empty if they can."""
+def complaints(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> dict[str, str]:
+    """Why the times of some phases cannot be true, by phase."""
     each = (
-        complaint(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items()
+        (name, complaint(case, name, peaks, timing["repetitions_ns"], timing["passes"]))
+        for name, timing in timings.items()
     )
-    return "; ".join(text for text in each if text)
+    return {name: text for name, text in each if text}
 
 
 def beside(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Mapping[str, Any]) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """One timed phase: its durations, the proof of its answers, and why its time may not be that of the work."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
@@ -81,23 +81,26 @@ class TimedPhase:
             with self._aside():
                 self.proof.prepare(drawn or always)
 
-        def keep(outputs: Any) -> None:
-            self.proof.glimpse(outputs)
+        def compare() -> None:
             with self._aside():
-                self.proof.keep(outputs)
+                self.proof.compare()
 
-        self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, keep)
+        self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, self.proof.keep, compare)
         self._drawn_ns: list[float] = []
         self._timing = timing.Timing()
         self._foreign: dict[str, Any] = {}
         self._energy: energy.Energy | None = None
         self._without_neurons: WithoutNeurons | None = None
 
+    def durations(self) -> dict[str, Any]:
+        """The raw durations."""
+        return asdict(self._timing)
+
     def as_dict(self) -> dict[str, Any]:
         """The raw durations, the contention during them, and what was measured on further passes."""
         further = {"energy": self._energy, "without_neurons": self._without_neurons}
         measured = {name: asdict(each) for name, each in further.items() if each is not None}
-        return asdict(self._timing) | {"contention": self._foreign} | measured
+        return self.durations() | {"contention": self._foreign} | measured
 
     def measure_further(self, layers: LinearLayers) -> None:
         """Measure more passes: their energy, and their time beside passes without neurons, as the request asks."""
@@ -134,7 +137,8 @@ class TimedPhase:
         self._drawn_ns = [float(each) for each in self._timing.drawn_ns]
         if outputs is not None:
             proof.keep_last(outputs)
-            timing.run_ordered(self._phase, self._timing, self._renewal, fresh.ORDERED)
+            for _ in range(fresh.ORDERED):
+                timing.run_ordered(self._phase, self._timing, self._renewal)
         elif proof.spot is None:
             self._session.load(0, 0)
             proof.keep_last(timing.repeat(self._phase, 1, timing.CLOCK).outputs)
@@ -180,36 +184,55 @@ class TimedPhase:
 
         If passes on drawn content take longer and no answer is kept, their time is reported.
         """
-        measured, on_cpu = self._timing, self._on_cpu
+        measured = self._timing
         reported_ns = trial_median(measured.repetitions_ns, measured.passes)
         waiting_ns = timing.synchronisation_ns(self._phase, timing.CLOCK)
+
+        def is_slow(series: int) -> bool:
+            return fresh.are_slow(self._drawn_ns, reported_ns, series, waiting_ns)
+
         series = fresh.series_of(reported_ns, measured.passes)
         while True:
             while len(self._drawn_ns) < fresh.DRAWN:
-                self._drawn_ns.append(self._run_drawn(series)[0])
-            if not fresh.are_slow(self._drawn_ns, reported_ns, series, waiting_ns):
+                self._run_drawn(series)
+            if not is_slow(series):
                 return None
-            if series > 1 or measured.passes == 1 or not on_cpu:
+            if series > 1 or measured.passes == 1 or not self._on_cpu:
                 break
             series, self._drawn_ns = min(measured.passes, fresh.SECOND_SERIES), []
         pairs: list[fresh.Pair] = []
         drawn: list[timing.Repetition] = []
         while fresh.undecided(pairs):
-            drawn_ns, passes = self._run_drawn(series)
-            pairs.append((drawn_ns, timing.run_as_reported(self._phase, measured, self._renewal)))
+            passes = self._run_drawn(series)
+            if not is_slow(series):
+                return None
             drawn += passes
+            again = timing.run_as_reported(self._phase, measured, self._renewal)
+            pairs.append((median(each.ns for each in passes), again.wall_ns / measured.passes))
         if fresh.are_kept(pairs):
             return (
                 f"a pass of {self.name} takes {fresh.slowdown(pairs):.3g} times as long on content drawn anew as on "
                 "content that repeats: answers are kept"
             )
-        timing.contest(measured, drawn)
+        timing.contest(measured, drawn, 1)
         return None
 
-    def _run_drawn(self, passes: int) -> tuple[float, list[timing.Repetition]]:
-        """The median nanoseconds of passes on drawn content in a row, and the passes."""
-        drawn = timing.run_drawn(self._phase, self._timing, self._renewal, passes)
-        return median(each.wall_ns if each.device_ns is None else each.device_ns for each in drawn), drawn
+    def time_again(self, look: Callable[[], None]) -> None:
+        """Make as many further repetitions, each right after a look at the peaks, the repetitions.
+
+        The machine may have been faster before, in all of them, than in all looks.
+        """
+        further = []
+        for _ in self._timing.repetitions_ns:
+            look()
+            further.append(timing.run_as_reported(self._phase, self._timing, self._renewal))
+        timing.contest(self._timing, further, self._timing.passes)
+
+    def _run_drawn(self, series: int) -> list[timing.Repetition]:
+        """Run a series of passes on drawn content. Returns those that count."""
+        passes = timing.run_drawn(self._phase, self._timing, self._renewal, series)[fresh.waking(series) :]
+        self._drawn_ns.append(fresh.of_series([each.ns for each in passes]))
+        return passes
 
     def _arrive(self) -> None:
         self.proof.arrive()

@@ -70,9 +70,10 @@ class Timing:
     `device_ns` are the same repetitions by the device's clock, if it has one, and exclude the host's overhead: never
     compare them with a framework without such a clock. `fresh_ns` are single passes on content in another order of the
     batch; `drawn_ns` are single passes on content drawn anew. If a repetition is a single pass, the repetitions are
-    among both. `repeated_ns` are repetitions between drawn passes, as those before. If drawn passes take longer, they
-    are the repetitions, and `contested_ns` are those before, of `contested_passes` passes each. `instructions` are the
-    instructions retired in each repetition, if they are counted.
+    among both. `repeated_ns` are further repetitions, as those before. If drawn passes take longer, they are the
+    repetitions, and `contested_ns` are those before, of `contested_passes` passes each. If a time is below the floor,
+    it is contested by repetitions between looks at the peaks. `instructions` are the instructions retired in each
+    repetition, if they are counted.
     """
 
     first_call_ns: int = 0
@@ -95,13 +96,15 @@ class Renewal:
     """Steps of a phase around content that it never saw, outside the clock.
 
     `prepare(drawn)` draws so many contents anew; with 0 it puts content 0 in another order. `settle()` waits until that
-    work is idle. `load()` puts the next content in place. `keep(outputs)` takes the outputs of the pass on it.
+    work is idle. `load()` puts the next content in place. `keep(outputs)` copies the answer of one of the passes, which
+    `compare()` compares.
     """
 
     prepare: Callable[[int], None]
     settle: Callable[[], Any]
     load: Callable[[], None]
     keep: Callable[[Any], None]
+    compare: Callable[[], None]
 
 
 def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = CLOCK) -> tuple[Timing, Any]:
@@ -130,58 +133,62 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = CLOCK
         if single:
             (timing.drawn_ns if is_drawn else timing.fresh_ns).append(repetition.wall_ns)
             renewal.keep(repetition.outputs)
+            renewal.compare()
         if last:
             break
     phase.turn()
     return timing, None if single else repetition.outputs
 
 
-def run_ordered(
-    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = CLOCK
-) -> None:
-    """Time `passes` more single passes, each on content 0 in another order."""
-    for _ in range(passes):
-        _renewed(phase, min(timing.repetitions_ns) / timing.passes, renewal, 0, clock)
-        repetition = _counted(phase, timing, 1, clock)
-        timing.fresh_ns.append(repetition.wall_ns)
-        renewal.keep(repetition.outputs)
+def run_ordered(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = CLOCK) -> "Repetition":
+    """Time one more single pass, on content 0 in another order."""
+    _renewed(phase, min(timing.repetitions_ns) / timing.passes, renewal, 0, clock)
+    repetition = _counted(phase, timing, 1, clock)
+    timing.fresh_ns.append(repetition.wall_ns)
+    renewal.keep(repetition.outputs)
+    renewal.compare()
+    return repetition
 
 
 def run_drawn(
     phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = CLOCK
 ) -> list["Repetition"]:
-    """Time `passes` more single passes in a row, each on content drawn anew; the last answer is kept.
+    """Time `passes` more single passes in a row, each on content drawn anew; the renewal keeps one answer.
 
-    The content is put in place between the passes, outside the clock.
+    The content is put in place between the passes, outside the clock. Outputs go after each pass, as in a repetition:
+    memory that they hold would make the next pass take new memory, which is slow.
     """
     renewal.prepare(passes)
     _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
     series = []
     for _ in range(passes):
         renewal.load()
-        series.append(_counted(phase, timing, 1, clock))
+        repetition = _counted(phase, timing, 1, clock)
+        renewal.keep(repetition.outputs)
+        repetition.outputs = None
+        series.append(repetition)
     timing.drawn_ns += [each.wall_ns for each in series]
-    renewal.keep(series[-1].outputs)
+    renewal.compare()
     return series
 
 
-def run_as_reported(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = CLOCK) -> float:
-    """Time one more repetition in the way of those before. Returns the nanoseconds of a pass."""
-    pass_ns = min(timing.repetitions_ns) / timing.passes
+def run_as_reported(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = CLOCK) -> "Repetition":
+    """Time one more repetition in the way of those before."""
     if timing.passes == 1:
-        run_ordered(phase, timing, renewal, 1, clock)
-        timing.repeated_ns.append(timing.fresh_ns[-1])
+        repetition = run_ordered(phase, timing, renewal, clock)
     else:
-        _ready(phase, pass_ns, renewal, clock)
-        timing.repeated_ns.append(_counted(phase, timing, timing.passes, clock).wall_ns)
-    return timing.repeated_ns[-1] / timing.passes
+        _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
+        repetition = _counted(phase, timing, timing.passes, clock)
+    timing.repeated_ns.append(repetition.wall_ns)
+    return repetition
 
 
-def contest(timing: Timing, drawn: Sequence["Repetition"]) -> None:
-    """Make these passes on content drawn anew the repetitions."""
-    timing.contested_ns, timing.contested_passes = timing.repetitions_ns, timing.passes
-    timing.passes, timing.repetitions_ns, timing.device_ns, timing.instructions = 1, [], [], []
-    for each in drawn:
+def contest(timing: Timing, repetitions: Sequence["Repetition"], passes: int) -> None:
+    """Make these repetitions, of so many passes, those that are reported."""
+    if not timing.contested_ns:
+        timing.contested_ns, timing.contested_passes = timing.repetitions_ns, timing.passes
+    timing.passes, timing.repetitions_ns, timing.device_ns, timing.instructions = passes, [], [], []
+    for each in repetitions:
         _add(timing, each)
 
 
@@ -239,7 +246,7 @@ def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> i
     return min(passes, MOST_KEPT) if phase.prepare else passes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Repetition:
     """One repetition: its time by both clocks, the instructions if they are counted, the outputs of its last pass."""
 
@@ -247,6 +254,11 @@ class Repetition:
     device_ns: int | None
     instructions: int | None
     outputs: Any
+
+    @property
+    def ns(self) -> int:
+        """The device's time if it has a clock, or else the host's."""
+        return self.wall_ns if self.device_ns is None else self.device_ns
 
 
 def repeat(phase: Phase, passes: int, clock: Clock) -> Repetition:

@@ -54,7 +54,35 @@ def test_answer_that_changes_after_the_clock_was_not_done(changes: bool) -> None
     phase.prepare(drawn=1)
     phase.load()
     spikes = np.zeros(CASE.shape, np.float32)
-    phase.glimpse(spikes)
-    spikes[CASE.time_steps // 2 :] = float(changes)
+
+    def read(spikes: Any, gradients: Any) -> Any:
+        spikes[CASE.time_steps // 2 :] = float(changes)
+        return SimpleNamespace(spikes=spikes, weights=None, biases=None, input=None)
+
+    phase.session.answer = read  # type: ignore[method-assign]
     phase.keep(spikes)
+    phase.compare()
     assert phase.fresh.correct is not changes
+
+
+def test_answer_of_one_pass_of_a_series_is_compared_and_no_library_can_know_of_which() -> None:
+    phase, chosen = proof([]), set()
+    spikes, compared = np.zeros(CASE.shape, np.float32), list[int]()
+
+    def check_drawn(number: int) -> Any:
+        compared.append(number)
+        return phase.check
+
+    phase.check_drawn = check_drawn
+    for _ in range(50):
+        phase.prepare(drawn=5)
+        numbers = []
+        for _ in range(5):
+            phase.load()
+            assert phase.content
+            numbers.append(phase.content.number)
+            phase.keep(spikes)
+        phase.compare()
+        chosen.add(numbers.index(compared.pop()))
+        assert not compared
+    assert chosen == {1, 2, 3, 4}, "the first wakes threads, and does not count"

@@ -66,9 +66,13 @@ class Bench:
         self.answers.append(outputs)
         self.events.append("kept")
 
+    def compare(self) -> None:
+        self.now += 10**6
+        self.events.append("compared")
+
     @property
     def renewal(self) -> Renewal:
-        return Renewal(self.prepare_content, self.settle, self.load, self.keep)
+        return Renewal(self.prepare_content, self.settle, self.load, self.keep, self.compare)
 
     def phase(self, prepared: bool = False) -> Phase:
         return Phase(
@@ -192,7 +196,7 @@ def test_phase_ends_early_but_not_before_three_repetitions(max_phase_ns: int, re
     assert len(timing.repetitions_ns) == repetitions
     each = ["wait", "clock", "run", "wait", "clock"]
     content = "drawn 1" if repetitions <= 4 else "ordered"
-    assert bench.events[-14:] == [content, "settled", *each, "loaded", *each, "kept"]
+    assert bench.events[-15:] == [content, "settled", *each, "loaded", *each, "kept", "compared"]
 
 
 def test_only_compilations_inside_the_clock_are_counted() -> None:
