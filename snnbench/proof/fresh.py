@@ -9,9 +9,9 @@ A kept answer is right, and fast, as long as content repeats. So a phase also ru
 
 Passes on drawn content must take as long as the repetitions whose time is reported (`are_slow`). Short passes run in
 series, because a single one finds sleeping threads and cold caches. If all series are slow, further series and
-repetitions run in turn. If the series take much longer in a test of all pairs (`are_kept`), answers are kept. If not,
-something else slows new content down, and the time of the drawn passes is reported: no repeated pass can clear a
-library.
+repetitions run in turn, until a series is fast enough. If the series take much longer in a test of all pairs
+(`are_kept`), answers are kept. If not, something else slows new content down, and the time of the drawn passes is
+reported: no repeated pass can clear a library.
 """
 
 import math
