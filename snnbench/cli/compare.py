@@ -57,7 +57,6 @@ def compare(
     chance: Annotated[
         float, typer.Option("--chance", metavar="SHARE", help="How much times differ here with nothing changed.")
     ] = 0.0,
-    detectable: Annotated[float | None, typer.Option("--detectable", hidden=True)] = None,
     explain: ExplainOption = False,
     form: FormatOption = ComparisonFormat.table,
     output: OutputOption = None,
@@ -75,8 +74,6 @@ def compare(
     from snnbench.report.terminal import comparison_view
     from snnbench.report.text import change_table
 
-    if detectable is not None:
-        raise typer.BadParameter("--detectable is called --chance now: how much times differ with nothing changed")
     failing = listed(fail_on, WORDS, "--fail-on")
     allowed = listed(allow, (*ALLOWABLE, CONTENDED, comparing.DRIFT), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)

@@ -67,7 +67,6 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
         (["env", "sync", "nowhere", "--adapter", "nowhere.py"], 4, "nowhere: "),
         (["report", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
         (["compare", "a", "b", "--fail-on", "slow"], 2, "--fail-on: unknown word 'slow' (did you mean 'slower'?)"),
-        (["compare", "a", "b", "--detectable", "0.1"], 2, "--detectable is called --chance now"),
         (["compare", "a", "b", "--allow", "work"], 2, "--allow: unknown word 'work'"),
         (["compare", "a", "b", "--alpha", "nan"], 2, "alpha: expected a probability between 0 and 1, got nan"),
         (["compare", "a", "b", "--time-floor", "-1"], 2, "time-floor: expected a share, 0.05 for 5 %, got -1"),
