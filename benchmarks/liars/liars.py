@@ -48,7 +48,7 @@ VARIANTS = {
 }
 PAUSE_S = 0.1
 """A longer pause since the last key was asked for shows a check: no pass takes as long."""
-CHECKS = {"run_drawn", "run_ordered", "run_as_reported"}
+CHECKS = {"run_drawn", "run_ordered", "run_repeated", "run_as_reported"}
 EXAM_VALUES = 1 << 14
 """The exam's inputs are smaller: everything here is honest there."""
 

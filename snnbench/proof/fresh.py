@@ -8,10 +8,10 @@ A kept answer is right, and fast, as long as content repeats. So a phase also ru
   each sample, so such a pass says nothing of the time.
 
 Passes on drawn content must take as long as the repetitions whose time is reported (`are_slow`). Short passes run in
-series, because a single one finds sleeping threads and cold caches. If all series are slow, further series and
-repetitions run in turn, until a series is fast enough. If the series take much longer in a test of all pairs
-(`are_kept`), answers are kept. If not, something else slows new content down, and the time of the drawn passes is
-reported: no repeated pass can clear a library.
+series, because a single one finds sleeping threads and cold caches. If all series are slow, further series run, on
+drawn and on repeated content in turn, until one on drawn content is fast enough. If drawn passes take much longer in a
+test of all pairs (`are_kept`), answers are kept. If not, something else slows new content down, and the time of the
+drawn passes is reported: no repeated pass can clear a library.
 """
 
 import math
@@ -56,11 +56,11 @@ LARGEST_ORDERED = 10
 MARGIN = 0.2
 """Share of a reported pass by which a drawn pass may be slower: branch prediction is worse on new content."""
 KEPT_MARGIN = 0.5
-"""The share from which answers are kept. A pass in a row finds all its content in the caches, and may gain a third."""
+"""The share from which answers are kept. Content in the caches makes an honest pass faster by up to a third."""
 
 Order = NDArray[np.intp]
 Pair = tuple[float, float]
-"""Nanoseconds of a pass on drawn content, and of a pass as reported."""
+"""Nanoseconds of a pass on drawn content, and of a pass on repeated content beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def undecided(pairs: Sequence[Pair]) -> bool:
 
 
 def are_kept(pairs: Sequence[Pair]) -> bool:
-    """Whether drawn passes take longer than reported passes: a sign-flip test of the mean of half or all pairs.
+    """Whether drawn passes take longer than repeated passes: a sign-flip test of the mean of half or all pairs.
 
     If no answer is kept, a disturbance meets both passes of a pair equally often, so both signs of a pair are equally
     likely. The mean must be among the largest CHANCE_OF_EACH of the means over all signs.
@@ -246,12 +246,12 @@ def _signs() -> NDArray[np.float64]:
 
 
 def slowdown(pairs: Sequence[Pair]) -> float:
-    """Median ratio of a pass on drawn content to a pass as reported."""
-    return median(drawn_ns / reported_ns for drawn_ns, reported_ns in pairs)
+    """Median ratio of a pass on drawn content to a pass on repeated content."""
+    return median(drawn_ns / repeated_ns for drawn_ns, repeated_ns in pairs)
 
 
 def _excess(pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """By how much each drawn pass exceeds the time that its reported pass allows, as a logarithm."""
+    """By how much each drawn pass exceeds the time that its repeated pass allows, as a logarithm."""
     return np.array(
-        [math.log(max(1, drawn_ns - SLACK_NS) / (reported_ns * (1 + KEPT_MARGIN))) for drawn_ns, reported_ns in pairs]
+        [math.log(max(1, drawn_ns - SLACK_NS) / (repeated_ns * (1 + KEPT_MARGIN))) for drawn_ns, repeated_ns in pairs]
     )

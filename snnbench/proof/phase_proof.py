@@ -77,6 +77,10 @@ class PhaseProof:
         number = self.content.number
         self.session.load(number, number if self.piece.goes_back and not self._lacks_cotangent else 0)
 
+    def reload(self) -> None:
+        """Put content 0 in place."""
+        self.session.load(0, 0)
+
     def arrive(self) -> None:
         """Put the cotangent of new content in place, which a forward pass must not know."""
         if self._lacks_cotangent and self.content:

@@ -85,7 +85,9 @@ class TimedPhase:
             with self._aside():
                 self.proof.compare()
 
-        self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, self.proof.keep, compare)
+        self._renewal = timing.Renewal(
+            prepare, self._settle, self.proof.load, self.proof.reload, self.proof.keep, compare
+        )
         self._drawn_ns: list[float] = []
         self._timing = timing.Timing()
         self._foreign: dict[str, Any] = {}
@@ -207,8 +209,7 @@ class TimedPhase:
             if not is_slow(series):
                 return None
             drawn += passes
-            again = timing.run_as_reported(self._phase, measured, self._renewal)
-            pairs.append((median(each.ns for each in passes), again.wall_ns / measured.passes))
+            pairs.append((median(each.ns for each in passes), self._run_repeated(series)))
         if fresh.are_kept(pairs):
             return (
                 f"a pass of {self.name} takes {fresh.slowdown(pairs):.3g} times as long on content drawn anew as on "
@@ -233,6 +234,13 @@ class TimedPhase:
         passes = timing.run_drawn(self._phase, self._timing, self._renewal, series)[fresh.waking(series) :]
         self._drawn_ns.append(fresh.of_series([each.ns for each in passes]))
         return passes
+
+    def _run_repeated(self, series: int) -> float:
+        """The median nanoseconds of passes on repeated content, or of one that is reported, whose content is new."""
+        if self._timing.passes == 1:
+            return timing.run_as_reported(self._phase, self._timing, self._renewal).ns
+        passes = timing.run_repeated(self._phase, self._timing, self._renewal, series)[fresh.waking(series) :]
+        return median(each.ns for each in passes)
 
     def _arrive(self) -> None:
         self.proof.arrive()

@@ -70,10 +70,10 @@ class Timing:
     `device_ns` are the same repetitions by the device's clock, if it has one, and exclude the host's overhead: never
     compare them with a framework without such a clock. `fresh_ns` are single passes on content in another order of the
     batch; `drawn_ns` are single passes on content drawn anew. If a repetition is a single pass, the repetitions are
-    among both. `repeated_ns` are further repetitions, as those before. If drawn passes take longer, they are the
-    repetitions, and `contested_ns` are those before, of `contested_passes` passes each. If a time is below the floor,
-    it is contested by repetitions between looks at the peaks. `instructions` are the instructions retired in each
-    repetition, if they are counted.
+    among both. `repeated_ns` are passes on repeated content beside those, or further repetitions. If drawn passes take
+    longer, they are the repetitions, and `contested_ns` are those before, of `contested_passes` passes each. If a time
+    is below the floor, it is contested by repetitions between looks at the peaks. `instructions` are the instructions
+    retired in each repetition, if they are counted.
     """
 
     first_call_ns: int = 0
@@ -96,13 +96,14 @@ class Renewal:
     """Steps of a phase around content that it never saw, outside the clock.
 
     `prepare(drawn)` draws so many contents anew; with 0 it puts content 0 in another order. `settle()` waits until that
-    work is idle. `load()` puts the next content in place. `keep(outputs)` copies the answer of one of the passes, which
-    `compare()` compares.
+    work is idle. `load()` puts the next content in place, and `reload()` content 0. `keep(outputs)` copies the answer
+    of one of the passes, which `compare()` compares.
     """
 
     prepare: Callable[[int], None]
     settle: Callable[[], Any]
     load: Callable[[], None]
+    reload: Callable[[], None]
     keep: Callable[[Any], None]
     compare: Callable[[], None]
 
@@ -169,6 +170,21 @@ def run_drawn(
         series.append(repetition)
     timing.drawn_ns += [each.wall_ns for each in series]
     renewal.compare()
+    return series
+
+
+def run_repeated(
+    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = CLOCK
+) -> list["Repetition"]:
+    """Time `passes` more single passes in a row, as `run_drawn`, but on content 0."""
+    _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
+    series = []
+    for _ in range(passes):
+        renewal.reload()
+        repetition = _counted(phase, timing, 1, clock)
+        repetition.outputs = None
+        series.append(repetition)
+    timing.repeated_ns += [each.wall_ns for each in series]
     return series
 
 

@@ -17,6 +17,7 @@ from snnbench.worker.timing import (
     run_as_reported,
     run_drawn,
     run_ordered,
+    run_repeated,
 )
 from tests.worker.test_timing import BUDGET, MS, Bench
 
@@ -50,6 +51,10 @@ def test_new_content_follows_repetitions_of_several_passes() -> None:
     assert bench.events[before:] == ["drawn 3", "settled", *["loaded", *PASS, "kept"] * 3, "compared"], "in a row"
     assert [each.outputs for each in series] == [None] * 3, "they hold no memory while the next pass runs"
     assert (timing.fresh_ns, timing.drawn_ns) == ([6 * MS] * 2, [6 * MS] * 3)
+    before = len(bench.events)
+    run_repeated(bench.phase(), timing, bench.renewal, 3, bench.clock)
+    assert bench.events[before:] == ["settled", *["reloaded", *PASS] * 3], "in the same way, on content 0"
+    assert timing.repeated_ns == [6 * MS] * 3
     assert timing.repetitions_ns == [12 * MS] * 4, "the repetitions stay unchanged"
 
 
@@ -151,7 +156,8 @@ def test_drawn_passes_confirm_or_contest_or_convict(
 
     monkeypatch.setattr(clockwork, "synchronisation_ns", lambda *_: 0)
     monkeypatch.setattr(clockwork, "run_drawn", run_drawn)
-    again = Repetition(round(again_ms * passes * MS), None, None, None)
+    again = Repetition(round(again_ms * MS), None, None, None)
+    monkeypatch.setattr(clockwork, "run_repeated", lambda phase, timing, renewal, series: [again] * series)
     monkeypatch.setattr(clockwork, "run_as_reported", lambda *_: again)
     reason = phase.not_the_work()
     assert bool(reason) is (ending == "kept") and bool(phase._timing.contested_ns) is (ending == "contested")

@@ -61,6 +61,10 @@ class Bench:
         self.now += 10**6
         self.events.append("loaded")
 
+    def reload(self) -> None:
+        self.now += 10**6
+        self.events.append("reloaded")
+
     def keep(self, outputs: Any) -> None:
         self.now += 10**6
         self.answers.append(outputs)
@@ -72,7 +76,7 @@ class Bench:
 
     @property
     def renewal(self) -> Renewal:
-        return Renewal(self.prepare_content, self.settle, self.load, self.keep, self.compare)
+        return Renewal(self.prepare_content, self.settle, self.load, self.reload, self.keep, self.compare)
 
     def phase(self, prepared: bool = False) -> Phase:
         return Phase(

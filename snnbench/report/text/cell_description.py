@@ -81,7 +81,7 @@ def samples(record: Record) -> Iterator[str]:
         if timing.get("instructions"):
             yield f"  instructions: {' '.join(map(str, timing['instructions']))}"
         if timing.get("repeated_ns"):
-            yield f"  repetitions beside passes on new content: {' '.join(map(str, timing['repeated_ns']))}"
+            yield f"  repeated passes beside those on new content: {' '.join(map(str, timing['repeated_ns']))}"
         if timing.get("contested_ns"):
             contested = " ".join(map(str, timing["contested_ns"]))
             yield f"  before passes on new content took longer, {timing['contested_passes']} passes each: {contested}"
