@@ -36,7 +36,9 @@ def phase_ns(pass_ns: float, budget: Budget, forward_ns: float | None = None) ->
         elapsed_ns=lambda start, end: 0,
         prepare=None if forward_ns is None else lambda: advance(before),
     )
-    renewal = Renewal(lambda drawn: None, *[lambda: None] * 3, lambda outputs: None, lambda: None)
+    renewal = Renewal(
+        lambda drawn: None, lambda: None, lambda: None, lambda: None, lambda outputs: None, lambda: None
+    )
     measured, _ = timing.measure(phase, replace(budget, busy_ns=0), renewal, lambda: now)
     if measured.passes > 1:
         for _ in range(fresh.ORDERED):
