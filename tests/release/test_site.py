@@ -1,6 +1,5 @@
 """Tests of the site of the committed recordings, in a browser without a network: links, sorting, filter, permalinks."""
 
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -117,12 +116,3 @@ def test_every_link_of_the_first_page_opens(browser: Any, folder: Path) -> None:
     for page in sorted(pages)[::5]:
         show(browser, page, 1280)
         assert browser.find_elements("css selector", "h1") and browser.get_log("browser") == [], page
-
-
-def test_badge_is_a_picture(browser: Any, folder: Path) -> None:
-    badge = sorted((folder / "badges").rglob("*.svg"))[0]
-    browser.get(badge.as_uri())
-    shown = browser.execute_script("const box = document.documentElement.getBoundingClientRect(); return box.width")
-    assert shown > 100
-    document = json.loads(badge.with_suffix(".json").read_text())
-    assert document["schemaVersion"] == 1 and "x floor, " in document["message"]

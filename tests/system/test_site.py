@@ -7,7 +7,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
-from xml.etree import ElementTree
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,9 +15,7 @@ from jsonschema import Draft202012Validator
 from snnbench.recording.reading import Recording
 from snnbench.report import tidy
 from snnbench.report.site import site
-from snnbench.report.site.badges import badges
 from snnbench.report.site.catalogue import Catalogue, NoRecordings, asks, cell_name, file_name, load
-from snnbench.report.site.feed import ATOM
 from tests.hostile import SCRIPT, hostile
 from tests.recordings import failed, recording, timed, trials
 from tests.sample import sample
@@ -123,7 +120,7 @@ def test_data_beside_a_table_are_the_tidy_rows_behind_it(files: dict[str, bytes]
     assert sorted(round(value / 1e6, 2) for value in values) == [0.99, 1.0, 1.0, 1.01, 1.98, 2.0, 2.0, 2.02]
     assert {row["recording"] for row in rows} == {"old", "new"} and {row["library"] for row in rows} == {"fast"}
     for name in files:
-        if name.endswith(".json") and not name.startswith(("badges/", "schemas/")):
+        if name.endswith(".json") and not name.startswith("schemas/"):
             parquet = pq.read_table(io(files[name.replace(".json", ".parquet")]))
             assert parquet.num_rows == len(json.loads(files[name])) and parquet.column_names == tidy.COLUMNS
 
@@ -165,36 +162,6 @@ def test_failure_has_a_page_and_no_time(catalogue: Catalogue, files: dict[str, b
     entries = next(entries for entries in catalogue.by_cell.values() if entries[0].result.contender == "zeta")
     text = files[f"cells/{entries[0].name}.html"].decode()
     assert "3 of 100 spikes differ" in text and ">failed<" in text
-
-
-def test_feed_has_an_entry_for_each_recording(files: dict[str, bytes], catalogue: Catalogue) -> None:
-    root = ElementTree.fromstring(files["feed.xml"])
-    names = {child.tag for child in root}
-    assert {f"{{{ATOM}}}{name}" for name in ("title", "id", "updated", "author", "link")} <= names
-    entries = root.findall(f"{{{ATOM}}}entry")
-    assert len(entries) == len(catalogue.recordings)
-    for entry in entries:
-        for name in ("title", "id", "updated", "summary"):
-            assert entry.findtext(f"{{{ATOM}}}{name}"), name
-        link = entry.find(f"{{{ATOM}}}link")
-        assert link is not None and link.attrib["href"] in files
-    assert root.findtext(f"{{{ATOM}}}updated") == "2026-11-22T12:00:00+00:00"
-
-
-def test_badge_is_the_best_exact_contender_at_the_largest_size(catalogue: Catalogue, files: dict[str, bytes]) -> None:
-    made = badges(catalogue)
-    (address,) = (badge.address for badge in made if badge.library == "fast")
-    assert json.loads(files[f"{address}.json"]) == {
-        "schemaVersion": 1,
-        "label": "snnbench subtract, N=48, B=7, T=20",
-        "message": "4.0x floor, exact",
-        "color": "1F6F43",
-    }
-    picture = ElementTree.fromstring(files[f"{address}.svg"])
-    assert (
-        picture.findtext("{http://www.w3.org/2000/svg}title") == "snnbench subtract, N=48, B=7, T=20: 4.0x floor, exact"
-    )
-    assert not {"zeta", "epsilon"} & {badge.library for badge in made}, "wrong or deviating: none"
 
 
 def test_results_have_a_row_for_each_entry(files: dict[str, bytes], catalogue: Catalogue) -> None:

@@ -45,8 +45,8 @@ def html(recordings: Sequence[Recording]) -> str:
     return document(recordings[0].name if len(recordings) == 1 else f"{len(recordings)} recordings", parts)
 
 
-def document(title: str, parts: Sequence[Part], crumbs: Sequence[tuple[str, str]] = (), feed: str = "") -> str:
-    """A whole HTML file; `crumbs` are (name, address) of pages above it, and `feed` is the address of an Atom feed."""
+def document(title: str, parts: Sequence[Part], crumbs: Sequence[tuple[str, str]] = ()) -> str:
+    """A whole HTML file; `crumbs` are (name, address) of pages above it."""
     from markupsafe import Markup
 
     from snnbench.report.charts import style
@@ -70,7 +70,6 @@ def document(title: str, parts: Sequence[Part], crumbs: Sequence[tuple[str, str]
             style=Markup(_style()),
             parts=parts,
             crumbs=crumbs,
-            feed=feed,
             any_chart=bool(drawn),
             data=Markup(inlined(data)),
             library=Markup(scripts[0]),

@@ -10,7 +10,6 @@ from snnbench.report.site.catalogue import Catalogue, Entry, asks, file_name
 from snnbench.report.site.page import Page, files, neuron
 
 TITLE = "Spiking-network libraries, on the same work"
-FEED = "feed.xml"
 SCHEMAS = (("schema of records", "schemas/record.json"), ("schema of tidy data", "schemas/tidy.json"))
 
 
@@ -30,9 +29,9 @@ def first(catalogue: Catalogue) -> Page:
         "Everything",
         ["One table has every result of every recording, to sort and to filter."],
         tables=[Table(["page", "rows"], [["All results", str(len(catalogue.entries))]], targets=["results.html"])],
-        files=[("tidy data as JSON", "results.json"), ("as Parquet", "results.parquet"), ("Atom feed", FEED), *SCHEMAS],
+        files=[("tidy data as JSON", "results.json"), ("as Parquet", "results.parquet"), *SCHEMAS],
     )
-    return Page("index", TITLE, [*questions, whole, libraries, neuron()], feed=True)
+    return Page("index", TITLE, [*questions, whole, libraries, neuron()])
 
 
 def results(catalogue: Catalogue) -> Page:

@@ -1,4 +1,4 @@
-"""The page of a library: where it is exact, how fast it is, how its times grow, what changed, and its badges."""
+"""The page of a library: where it is exact, how fast it is, how its times grow, and what changed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,8 +10,7 @@ from snnbench.report.findings import Findings, find
 from snnbench.report.page import scaling
 from snnbench.report.section import Chart, Section, Table
 from snnbench.report.site import history, tables
-from snnbench.report.site.badges import Badge
-from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed, question
+from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed
 from snnbench.report.site.page import Page, files
 
 GROWTH = "How its times grow"
@@ -19,7 +18,7 @@ CHARTS = 8
 """The most charts of growth on a page."""
 
 
-def library(catalogue: Catalogue, name: str, steps: Sequence[history.Step], badges: Sequence[Badge]) -> Page:
+def library(catalogue: Catalogue, name: str, steps: Sequence[history.Step]) -> Page:
     """A library: its verdicts, its times, their growth, and how they changed."""
     entries, address = catalogue.by_library[name], f"libraries/{file_name(name)}"
     newest = [entry for entry in entries if entry.recording in catalogue.latest]
@@ -39,7 +38,6 @@ def library(catalogue: Catalogue, name: str, steps: Sequence[history.Step], badg
         ),
         _growth(catalogue.latest, entries),
         history.section(steps, name),
-        *_badges([badge for badge in badges if badge.library == name]),
     ]
     return Page(address, name, sections, entries)
 
@@ -73,28 +71,3 @@ def _lines(findings: Findings) -> Iterator[Chart]:
         axis = wording.main_axis(cases[0])
         if findings.headline and findings.timed(family := wording.swept(cases, axis)):
             yield lines.against(findings, family, axis, findings.headline, f"time-{number}")
-
-
-def _badges(badges: Sequence[Badge]) -> list[Section]:
-    """The badges of a library; no section without one."""
-    if not badges:
-        return []
-    about = (
-        "For the README of the library. Each badge has the distance from the floor of the fastest exact contender at "
-        "the largest size of the newest recording. Beside each picture lies a JSON file, for shields.io."
-    )
-    rows = [
-        [
-            f"{badge.label}: {badge.message}",
-            question(badge.recording),
-            wording.model(badge.recording),
-            f"{badge.address}.svg",
-        ]
-        for badge in badges
-    ]
-    addresses = [f"{badge.address}{ending}" for badge in badges for ending in (".svg", ".json")]
-    columns = ["badge", "config", "machine", "address in this site"]
-    targets = [f"../{badge.address}.svg" for badge in badges]
-    table = Table(columns, rows, texts=4, code=frozenset(columns[3:]), targets=targets)
-    links = [(address, f"../{address}") for address in addresses]
-    return [Section("badges", "Badges", [about], tables=[table], files=links)]

@@ -20,16 +20,12 @@ ds/du = surrogate(u - threshold)       in the backward pass"""
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its address in the site without `.html`, its title, its sections, and the results that it shows.
-
-    `feed` says whether its head names the feed.
-    """
+    """A page: its address in the site without `.html`, its title, its sections, and the results that it shows."""
 
     address: str
     title: str
     sections: Sequence[Section]
     entries: Sequence[Entry] = ()
-    feed: bool = False
 
     @property
     def root(self) -> str:

@@ -1,4 +1,4 @@
-"""The site as files: every page, its numbers as JSON and as Parquet, the feed, and the badges."""
+"""The site as files: every page, and its numbers as JSON and as Parquet."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -12,10 +12,10 @@ from snnbench.report import tidy
 from snnbench.report.page import page as documents
 from snnbench.report.page.citation import measured
 from snnbench.report.section import Section
-from snnbench.report.site import badges, feed, history
+from snnbench.report.site import history
 from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed
 from snnbench.report.site.cell_page import cell
-from snnbench.report.site.first_page import FEED, TITLE, first, results
+from snnbench.report.site.first_page import first, results
 from snnbench.report.site.library_page import library
 from snnbench.report.site.page import Page
 
@@ -45,16 +45,13 @@ def files(catalogue: Catalogue) -> Iterator[File]:
     """Every file of the site."""
     yield from _page(first(catalogue))
     yield from _page(results(catalogue))
-    steps, made = history.steps(catalogue), badges.badges(catalogue)
+    steps = history.steps(catalogue)
     for name in catalogue.by_library:
-        yield from _page(library(catalogue, name, steps, made))
+        yield from _page(library(catalogue, name, steps))
     for entries in catalogue.by_cell.values():
         yield from _page(cell(entries))
     for recording in catalogue.recordings:
         yield from _recording(recording)
-    for badge in made:
-        yield from ((address, content.encode()) for address, content in badge.files())
-    yield FEED, feed.feed(TITLE, catalogue)
     for name, document in (("record", schema.json_schema("record")), ("tidy", tidy.json_schema())):
         yield f"schemas/{name}.json", (json.dumps(document, indent=1) + "\n").encode()
 
@@ -74,9 +71,7 @@ def _page(page: Page) -> Iterator[File]:
     """A page, and the tidy data of the results that it shows."""
     crumbs = [(HOME, f"{page.root}index.html"), ("all results", f"{page.root}results.html")]
     is_first = page.address == "index"
-    text = documents.document(
-        page.title, [documents.Part(page.sections)], [] if is_first else crumbs, FEED if is_first else ""
-    )
+    text = documents.document(page.title, [documents.Part(page.sections)], [] if is_first else crumbs)
     yield f"{page.address}.html", text.encode()
     if page.entries:
         yield from _data(page.address, _rows(page.entries))
