@@ -125,3 +125,20 @@ class Workspace:
         done = self(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+
+def toml(document: dict[str, Any]) -> str:
+    """The document as a TOML file; TOML has no null, so such keys are left out."""
+    return "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in document.items() if value is not None)
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case dict():
+            pairs = (f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items() if each is not None)
+            return f"{{{', '.join(pairs)}}}"
+        case list() | tuple():
+            return f"[{', '.join(_toml(each) for each in value if each is not None)}]"
+        case float():
+            return repr(value)
+    return json.dumps(value)

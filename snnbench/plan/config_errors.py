@@ -58,8 +58,6 @@ def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
             return f"{document.where(*location[:-1])}: missing key {key!r} ({ways})"
         case "missing":
             return f"{document.where(*location[:-1])}: missing key {key!r}"
-        case "invalid_key":  # YAML has keys that are numbers
-            return f"{document.where(*location[:-1])}: the key {key} should be a string"
         case "empty" if location == ("sweep",):
             return f"{document.where()}: no [[sweep]]"
         case "too_many":

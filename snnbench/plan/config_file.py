@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from snnbench.suggestions import did_you_mean, unknown
 Location = tuple[str | int, ...]
 """The keys and positions that lead to a value: ("sweep", 0, "neurons")."""
 
-MOST_VALUES = 100_000
-"""Most values of a YAML file: nested aliases can expand to more values than fit in memory."""
+SUFFIX = ".toml"
 SECTIONS = ("protocol", "case", "sweep")
 
 
@@ -51,23 +49,22 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """The document in a TOML or, by suffix, a YAML file. Raises ConfigError."""
+    """The document in a TOML file. Raises ConfigError."""
     try:
         text = path.read_text(encoding="utf-8-sig")  # editors of Windows begin with a mark
     except FileNotFoundError as error:
-        siblings = [file.name for file in path.parent.glob("*") if file.suffix in READERS and file.is_file()]
+        siblings = [file.name for file in path.parent.glob("*") if file.suffix == SUFFIX and file.is_file()]
         raise ConfigError(f"{path}: no such file{did_you_mean(path.name, siblings)}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not text in UTF-8 (byte {error.start})") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
-    if path.suffix not in READERS:
-        raise ConfigError(f"{path}: unknown suffix {path.suffix!r} (known: {', '.join(READERS)})")
-    tables = cleaned(READERS[path.suffix](path, text))
-    if tables is None:  # an empty YAML file
-        tables = {}
-    if not isinstance(tables, dict):
-        raise ConfigError(f"{path}: {short(tables)} should be a table of keys")
+    if path.suffix != SUFFIX:
+        raise ConfigError(f"{path}: unknown suffix {path.suffix!r}; a config is a {SUFFIX} file")
+    try:
+        tables = cleaned(tomllib.loads(text))
+    except (ValueError, RecursionError) as error:  # of TOML, a number of thousands of digits, nested too deeply
+        raise ConfigError(f"{path}: {error}") from error
     _check_shape(document := Document(str(path), tables))
     return document
 
@@ -134,48 +131,6 @@ def _check_shape(document: Document) -> None:
     sweeps = document.tables.get("sweep", [])
     if not isinstance(sweeps, list) or not all(isinstance(sweep, dict) for sweep in sweeps):
         raise ConfigError(f"{document.where('sweep')}: should be a list of tables, each opened by [[sweep]]")
-
-
-def _toml(path: Path, text: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # of TOML, a number of thousands of digits, nested too deeply
-        raise ConfigError(f"{path}: {error}") from error
-
-
-def _yaml(path: Path, text: str) -> Any:
-    import yaml
-
-    try:
-        tables = yaml.safe_load(text)
-        if _size(tables, {}) > MOST_VALUES:
-            raise ConfigError(f"{path}: holds more than {MOST_VALUES:,} values")
-        return tables
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        position = f" (at line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise ConfigError(f"{path}: {error.problem or error.context}{position}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from error
-    except (RecursionError, ValueError) as error:  # nested too deeply; an invalid date
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{path}: {error}") from error
-
-
-def _size(value: Any, known: dict[int, float]) -> float:
-    """The number of values with every alias written out; infinite if a value contains itself."""
-    if not isinstance(value, dict | list):
-        return 1
-    if id(value) not in known:
-        known[id(value)] = inf
-        known[id(value)] = 1 + sum(
-            _size(item, known) for item in (value.values() if isinstance(value, dict) else value)
-        )
-    return known[id(value)]
-
-
-READERS = {".toml": _toml, ".yaml": _yaml, ".yml": _yaml}
 
 
 def short(value: Any) -> str:

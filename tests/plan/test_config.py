@@ -1,13 +1,11 @@
 """Tests of the meaning of config files: sweeps, profiles, defaults, and the option --set."""
 
 import dataclasses
-import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
 from snnbench.adapter import reading
 from snnbench.adapter.contender import Work
@@ -17,6 +15,7 @@ from snnbench.plan import axes, config
 from snnbench.plan.config import Config, ConfigError
 from snnbench.workloads import WORKLOADS
 from tests import fakes
+from tests.sweep import toml
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif"], "sinabs": ["default"], "spyx": ["default"]}
 
@@ -157,16 +156,9 @@ def test_threads_left_out_are_the_default_or_an_error(tmp_path: Path, adapters: 
     assert complaint(tmp_path, text) == missing_key("threads")
 
 
-def test_yaml_and_toml_give_the_same_config(tmp_path: Path) -> None:
-    as_yaml = yaml.safe_dump(tomllib.loads(WHOLE))
-    for name in ("core.yaml", "core.yml"):
-        assert load(tmp_path, as_yaml, name=name).resolved() == load(tmp_path, WHOLE).resolved()
-
-
 def test_a_resolved_config_is_plain_and_a_config_of_its_own(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     loaded = load(tmp_path, WHOLE + "neurons = [64, 32]\n")
-    text = json.dumps(loaded.resolved())  # JSON is YAML
-    again = load(tmp_path, text, name="resolved.yaml")
+    again = load(tmp_path, toml(loaded.resolved()), name="resolved.toml")
     assert again.resolved() == loaded.resolved()
     assert config.expand(again, adapters) == config.expand(loaded, adapters)
 
@@ -225,9 +217,9 @@ def test_set_works_where_the_file_has_no_such_table(tmp_path: Path) -> None:
     assert load(tmp_path, moved, ["case.batch=3"]).sweeps[0].batch == (3,)
 
 
-def test_two_aliased_yaml_sweeps_are_set_apart(tmp_path: Path) -> None:
+def test_two_sweeps_are_set_apart(tmp_path: Path) -> None:
     tables = tomllib.loads(WHOLE)
     tables["sweep"][0]["device"] = shared = ["cpu"]
     tables["sweep"].append({**tables["sweep"][0], "name": "other", "device": shared})
-    loaded = load(tmp_path, yaml.safe_dump(tables), ["sweep.other.neurons=8"], name="core.yaml")
+    loaded = load(tmp_path, toml(tables), ["sweep.other.neurons=8"])
     assert [sweep.neurons for sweep in loaded.sweeps] == [(256,), (8,)]

@@ -153,11 +153,7 @@ def test_mistake_in_a_set_option_names_it(tmp_path: Path, setting: str, expected
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("core.json", WHOLE, "core.json: unknown suffix '.json' (known: .toml, .yaml, .yml)"),
-        ("core.yaml", "a: [1\nb: 2", "core.yaml: expected ',' or ']', but got ':' (at line 2, column 2)"),
-        ("core.yaml", "[1, 2]", "core.yaml: [1, 2] should be a table of keys"),
-        ("core.yaml", "case: {1: 2}", "core.yaml: case: the key 1 should be a string"),
-        ("core.yaml", "a: \x07", "core.yaml: unacceptable character #x0007: special characters are not allowed in "),
+        ("core.yaml", WHOLE, "core.yaml: unknown suffix '.yaml'; a config is a .toml file"),
         ("core.toml", "\x00", "core.toml: "),
     ],
 )

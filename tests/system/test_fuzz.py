@@ -30,7 +30,7 @@ from snnbench.worker.messages import BadRequest, decode_reply, decode_request
 from tests.fakes import request
 from tests.malformed import dumped, mutated, scribbled
 from tests.shipped import OTHER_NEURONS, QUICK, RESULTS
-from tests.sweep import write_config
+from tests.sweep import toml, write_config
 from tests.whole import WHOLE
 
 ROOT = Path(__file__).parents[2]
@@ -200,10 +200,10 @@ CONFIG_EXAMPLE = {
 }
 
 
-@fuzz(mutated(CONFIG_EXAMPLE).map(dumped))
-def test_mutated_configs(folder: Path, data: str) -> None:
-    path = folder / "config.yaml"  # JSON is part of YAML
-    path.write_text(data)
+@fuzz(mutated(CONFIG_EXAMPLE))
+def test_mutated_configs(folder: Path, data: Any) -> None:
+    path = folder / "config.toml"
+    path.write_text(toml(data if isinstance(data, dict) else {"name": data}), errors="replace")
     load(path)
 
 
@@ -230,17 +230,6 @@ def test_config_with_too_many_cells_is_refused(tmp_path: Path) -> None:
         config.load(path, [f"sweep.neurons={many}", f"sweep.seed={many}", f"sweep.batch={many}"])
     with pytest.raises(config.ConfigError, match="trials: 1000000000 should be less than or equal to 10000"):
         config.load(path, ["protocol.trials=1000000000"])
-
-
-BOMB = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
-
-
-@pytest.mark.parametrize("text", [BOMB, "a: &a [*a]", "[" * 100_000, "a: 2026-99-99"])
-def test_hostile_yaml_is_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(text)
-    with pytest.raises(config.ConfigError):
-        config.load(path)
 
 
 @pytest.mark.parametrize(
