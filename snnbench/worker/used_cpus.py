@@ -49,9 +49,11 @@ class UsedCpus:
 
         The kernel adds up the time of a thread that runs on another CPU in steps, so each reading is late by a part of
         a step for each of them. The difference of two has a standard deviation of sqrt(threads / 6) steps; three of
-        these are taken off.
+        these are taken off. Single passes on new content are too short for that: if they became the repetitions, those
+        before count.
         """
-        shortest_s, longest_s = (of(timing["repetitions_ns"]) / 1e9 for of in (min, max))
+        repetitions_ns = timing.get("contested_ns") or timing["repetitions_ns"]
+        shortest_s, longest_s = (of(repetitions_ns) / 1e9 for of in (min, max))
         used = [each for each in self._pieces if shortest_s <= each[0] <= LONGER * longest_s]
         if not used:
             return float(timing["contention"]["own_cpus"])

@@ -65,6 +65,8 @@ def test_repetitions_decide_and_other_passes_do_not(monkeypatch: pytest.MonkeyPa
     error_s = 3 * (3 * 2 / 6) ** 0.5 / os.sysconf("SC_CLK_TCK")
     timing = {"repetitions_ns": [4_000_000_000, 5_000_000_000, 4_000_000_000]}
     assert used.cpus(timing, 2) == round((26 - error_s) / 13, 3)
+    contested = {"repetitions_ns": [1_000_000_000], "contested_ns": timing["repetitions_ns"]}
+    assert used.cpus(contested, 2) == used.cpus(timing, 2), "a single pass is too short"
 
 
 def test_cpus_of_an_epoch_are_those_of_its_contention() -> None:
