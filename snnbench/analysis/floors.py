@@ -25,13 +25,13 @@ def of_case(records: Iterable[Record]) -> dict[str, float]:
 
 def _lowest(records: Iterable[Record]) -> dict[str, dict[str, float]]:
     """The lowest floor of each contender in each phase [ns], by phase and label."""
-    found: dict[str, dict[str, float]] = {}
+    lowest_ns: dict[str, dict[str, float]] = {}
     for record in records:
         for phase, timing in record.phases.items():
             if "floor_ns" in timing:  # not in recordings of schema 1
-                of_phase, floor_ns = found.setdefault(phase, {}), timing["floor_ns"]
+                of_phase, floor_ns = lowest_ns.setdefault(phase, {}), timing["floor_ns"]
                 of_phase[record.label] = min(floor_ns, of_phase.get(record.label, floor_ns))
-    return found
+    return lowest_ns
 
 
 def _trusted(floors_ns: list[float]) -> float:

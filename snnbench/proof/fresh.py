@@ -56,7 +56,7 @@ LARGEST_ORDERED = 10
 MARGIN = 0.2
 """Share of a reported pass by which a drawn pass may be slower: branch prediction is worse on new content."""
 KEPT_MARGIN = 0.5
-"""The share from which answers are kept. Content in the caches makes an honest pass faster by up to a third."""
+"""The share from which answers are kept. Honest passes on drawn content took up to 1.21 times as long as others."""
 
 Order = NDArray[np.intp]
 Pair = tuple[float, float]

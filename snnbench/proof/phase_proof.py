@@ -55,7 +55,7 @@ class PhaseProof:
     def prepare(self, drawn: int) -> None:
         """Make content that no pass has seen: so many drawn anew, or content 0 in another order.
 
-        Of one of the passes, the answer is compared. No library can know of which.
+        The answer of one pass is compared. It is drawn at random, so no library can know which.
         """
         self._coming = self.contents.next(drawn)
         counting = self._coming[waking(drawn) :]
@@ -101,7 +101,7 @@ class PhaseProof:
             self.fresh.complaints.append("the answer was not done when the clock stopped: it has changed since")
 
     def compare(self) -> None:
-        """Compare the answer that was kept. Raises ValueError if there is none."""
+        """Compare the kept answer with the right one. Raises ValueError if no answer was kept."""
         answer, content = self._answer, self._chosen
         if answer is None or content is None:
             raise ValueError("no answer was kept")

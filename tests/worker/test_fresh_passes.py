@@ -65,9 +65,9 @@ def test_further_repetition_is_as_those_before(pass_ns: int, passes: int) -> Non
     bench.events.clear()
     assert run_as_reported(bench.phase(), timing, bench.renewal, bench.clock).wall_ns == passes * pass_ns
     assert timing.repeated_ns == [passes * pass_ns]
-    one = ["ordered", "settled", "loaded", *PASS, "kept", "compared"]
-    row = ["settled", *PASS, "wait", "clock", *["run"] * 3, "wait", "clock"]
-    assert bench.events == (one if passes == 1 else row)
+    on_new_content = ["ordered", "settled", "loaded", *PASS, "kept", "compared"]
+    in_a_row = ["settled", *PASS, "wait", "clock", *["run"] * 3, "wait", "clock"]
+    assert bench.events == (on_new_content if passes == 1 else in_a_row)
 
 
 def test_short_pass_runs_once_more_before_new_content() -> None:

@@ -1,5 +1,6 @@
 """Tests of epochs: each strategy is exact and learns the same, and every lie has its name."""
 
+import os
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -10,6 +11,7 @@ import pytest
 from snnbench.feeding import samples
 from snnbench.feeding.epoch import Loop
 from snnbench.worker.messages import Reply
+from snnbench.worker.used_cpus import UsedCpus
 from snnbench.workloads import loading
 from tests.small_epochs import LEARNING, LOOP, SMALL, reply_to
 
@@ -37,6 +39,16 @@ def test_every_strategy_is_exact(replies: dict[tuple[str, int], Reply], pair: tu
         *("content-epoch", "content-compute", "content-loader"),
     }
     assert set(reply.phases) == {"epoch", "compute", "loader"}
+
+
+@pytest.mark.parametrize(("cpus", "allowed"), [((), True), (tuple(sorted(os.sched_getaffinity(0))), False)])
+def test_process_of_a_loader_has_a_cpu_of_its_own_only_where_nothing_is_pinned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: tuple[int, ...], allowed: bool
+) -> None:
+    monkeypatch.setattr(UsedCpus, "cpus", lambda *_: 1.9)
+    reply = reply_to(tmp_path, SMALL.with_(strategy="memory", workers=1), phases=("epoch",), cpus=cpus)
+    assert reply.outcome and (reply.outcome.verdict == "exact") is allowed, reply.outcome
+    assert allowed or reply.outcome.reason == "epoch uses 1.9 CPUs where the case has 1 thread"
 
 
 def test_all_strategies_have_the_same_losses(replies: dict[tuple[str, int], Reply]) -> None:
