@@ -239,6 +239,9 @@ class Measurement:
             if isinstance(timed := measured[name], TimedPhase):
                 timed.time_again(peaks.look)
                 phases[name] |= timed.durations()
+                reply.checks[f"fresh-{name}"] = timed.proof.fresh.as_dict()
+                if not self._accept(reply, f"fresh passes of {name}", timed.proof.fresh):
+                    return
         if reasons := floor.complaints(case, peaks.by_name, phases):
             reply.outcome = failed("below-floor", "; ".join(reasons.values()))
             return

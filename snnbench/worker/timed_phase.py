@@ -221,12 +221,16 @@ class TimedPhase:
     def time_again(self, look: Callable[[], None]) -> None:
         """Make as many further repetitions, each right after a look at the peaks, the repetitions.
 
-        The machine may have been faster before, in all of them, than in all looks.
+        The machine may have been faster before, in all of them, than in all looks. Each answer is compared.
         """
         further = []
         for _ in self._timing.repetitions_ns:
             look()
-            further.append(timing.run_as_reported(self._phase, self._timing, self._renewal))
+            repetition = timing.run_as_reported(self._phase, self._timing, self._renewal)
+            if self._timing.passes > 1:
+                self.proof.keep_last(repetition.outputs)
+            repetition.outputs = None
+            further.append(repetition)
         timing.contest(self._timing, further, self._timing.passes)
 
     def _run_drawn(self, series: int) -> list[timing.Repetition]:

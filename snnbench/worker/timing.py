@@ -189,10 +189,11 @@ def run_repeated(
 
 
 def run_as_reported(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = CLOCK) -> "Repetition":
-    """Time one more repetition in the way of those before."""
+    """Time one more repetition in the way of those before; several passes are on content 0."""
     if timing.passes == 1:
         repetition = run_ordered(phase, timing, renewal, clock)
     else:
+        renewal.reload()
         _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
         repetition = _counted(phase, timing, timing.passes, clock)
     timing.repeated_ns.append(repetition.wall_ns)

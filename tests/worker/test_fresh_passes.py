@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ def test_further_repetition_is_as_those_before(pass_ns: int, passes: int) -> Non
     assert run_as_reported(bench.phase(), timing, bench.renewal, bench.clock).wall_ns == passes * pass_ns
     assert timing.repeated_ns == [passes * pass_ns]
     on_new_content = ["ordered", "settled", "loaded", *PASS, "kept", "compared"]
-    in_a_row = ["settled", *PASS, "wait", "clock", *["run"] * 3, "wait", "clock"]
+    in_a_row = ["reloaded", "settled", *PASS, "wait", "clock", *["run"] * 3, "wait", "clock"]
     assert bench.events == (on_new_content if passes == 1 else in_a_row)
 
 
@@ -176,6 +177,8 @@ def test_time_below_the_floor_is_measured_again_between_looks_at_the_peaks(monke
     monkeypatch.setattr(clockwork, "run_as_reported", partial(run_as_reported, clock=bench.clock))
     phase = TimedPhase.__new__(TimedPhase)
     phase._phase, phase._renewal = bench.phase(), bench.renewal
+    compared: list[Any] = []
+    phase.proof = SimpleNamespace(keep_last=compared.append)  # type: ignore[assignment]
     phase._timing, _ = bench.measure(replace(BUDGET, min_repetition_ns=10 * MS))
     before, bench.pass_ns = phase._timing.repetitions_ns, 6 * MS
     bench.events.clear()
@@ -183,3 +186,4 @@ def test_time_below_the_floor_is_measured_again_between_looks_at_the_peaks(monke
     assert phase._timing.repetitions_ns == phase._timing.repeated_ns == [18 * MS] * len(before)
     assert (phase._timing.contested_ns, phase._timing.contested_passes, phase._timing.passes) == (before, 3, 3)
     assert [event for event in bench.events if event in ("looked", "settled")] == ["looked", "settled"] * len(before)
+    assert len(compared) == len(before) and None not in compared, "each answer is compared"
