@@ -2,10 +2,9 @@
 
     python -m benchmarks errors [TESTS]
 
-Prints four tables, each of TESTS (default 200) simulations a line and kind. The words come from snnbench's own decision
-code. Of comparisons and rankings of the same work the tables count those that tell any two apart, and of a cell or
-contender that takes 10 % longer how often this is found. The third table is about the threshold for differences by
-chance, the fourth about the bootstrap's interval.
+Prints three tables, each of TESTS (default 200) simulations a line and kind. The words come from snnbench's own
+decision code. Of comparisons and rankings of the same work the tables count those that tell any two apart, and of a
+cell or contender that takes 10 % longer how often this is found. The third table is about the bootstrap's interval.
 """
 
 import argparse
@@ -21,7 +20,6 @@ from benchmarks.outcome import show
 from snnbench.analysis.bootstrap import bootstrap
 from snnbench.analysis.cells import ComparedCell, Side, judged
 from snnbench.analysis.decision import Thresholds
-from snnbench.analysis.noise import by_chance, detectable
 from snnbench.analysis.pairs import pairs, slower
 from snnbench.worker.durations import summarise
 
@@ -32,8 +30,6 @@ NOISY = 0.2
 """The spread of a noisy cell."""
 CONTENDERS, CASES = 8, 4
 """Of a ranking."""
-MACHINE_SPREAD = 0.05
-"""The spread in the table of differences by chance: the effect floor would hide smaller ones."""
 REPETITIONS = 15
 
 
@@ -141,21 +137,6 @@ def errors(kind: int, worlds: Sequence[World], count: int) -> list[tuple[World, 
     return rows
 
 
-def chance(trials: int, count: int) -> tuple[str, ...]:
-    """A row: the two sizes for so many trials, and how often a true change of the larger size shows."""
-    least, size = by_chance(MACHINE_SPREAD, trials), detectable(MACHINE_SPREAD, trials)
-    world, random = World("", cells=1, trials=trials, spread=MACHINE_SPREAD), np.random.default_rng([2, trials])
-    passed = words = 0
-    for _ in range(count):
-        base, new = (world.times(world.spreads(1, random), random)[0] for _ in range(2))
-        new *= 1 + size
-        cell = ComparedCell(CASE, "", "train", "time", side(base), side(new))
-        (cell,) = judged([cell], Thresholds(chance=least))
-        passed += cell.ratio is not None and cell.ratio > 1 + least
-        words += cell.word == "slower"
-    return str(trials), f"{least:.1%}", f"{size:.1%}", f"{passed / count:.0%}", f"{words / count:.0%}"
-
-
 def coverage(trials: int, within: float, count: int) -> float:
     """The share of bootstrap intervals that contain the true median."""
     random = np.random.default_rng([3, trials])
@@ -178,9 +159,6 @@ def main() -> int:
     ranked = [(one.about, f"{one.trials}", *shares) for one, *shares in errors(1, RANKED, count)]
     columns = ("spread between trials", "trials", "same work told apart", "pairs of 10 % found")
     show(f"{count} simulated rankings for each line and column", columns, ranked)
-    columns = ("trials a side", "by chance", "detectable", "ratio above `by chance`", "called slower")
-    title = f"{count} true changes of the detectable size, spread of {MACHINE_SPREAD:.0%}"
-    show(title, columns, [chance(trials, count) for trials in (3, 5, 10)])
     columns = ("trials", *(f"repetitions within {within:.1%}" for within in WITHIN))
     shares = [(f"{trials}", *(f"{coverage(trials, within, count):.0%}" for within in WITHIN)) for trials in (2, 3, 5)]
     show(f"Share of {count} bootstrap intervals of 95 % that contain the true median", columns, shares)

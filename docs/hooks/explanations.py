@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from recordings import RESULTS, ROOT, benchmark, recording, require, results, time_ns
 
 from snnbench.analysis.epochs import Epoch, epochs
-from snnbench.analysis.noise import POWER
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.cases.case import Case
 from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SERIES_NS, SLACK_IN_A_ROW_NS, SLACK_NS
@@ -258,10 +257,9 @@ def report() -> dict[str, str]:
 
 def errors() -> dict[str, str]:
     """Error rates of simulated comparisons, rankings and intervals."""
-    compared, ranked, chance, intervals = benchmark("errors")
-    ((passed, slower),) = [row[-2:] for row in chance["rows"] if row[0] == "5"]
+    compared, ranked, intervals = benchmark("errors")
     rarely = (min(row[1:], key=lambda share: int(share.rstrip("%"))) for row in intervals["rows"])
-    shares = dict(zip(("passed", "slower", "two", "three", "five"), (passed, slower, *rarely), strict=True))
+    shares = dict(zip(("two", "three", "five"), rarely, strict=True))
     tables = {"compared": compared, "ranked": ranked, "intervals": intervals}
     return {name: share.replace("%", " %") for name, share in shares.items()} | {
         name: markdown(Table(table["columns"], table["rows"])) for name, table in tables.items()
@@ -340,7 +338,6 @@ def constant() -> dict[str, str]:
         "chance_of_each": percent(CHANCE_OF_EACH),
         "series": f"{SERIES_NS / 1e6:g} ms",
         "places": str(PLACES),
-        "power": percent(POWER),
     }
 
 

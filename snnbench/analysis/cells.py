@@ -24,8 +24,6 @@ SIDES = ("base", "new")
 CONTENDED = "contended"
 """The flag of a time that other processes disturbed, and the value of --allow that gives such times words."""
 CONTENDED_ALLOWED = "contended: times that others disturbed have words, too"
-ByChance = Callable[[str, str, int], float | None]
-"""(device, phase, trials a side) -> run-to-run difference of times, as a share; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +94,7 @@ def unpaired(cells: Sequence[ComparedCell], confidence: float) -> list[Differenc
     return between(samples, pairs, confidence, [cell.metric in COUNTED_METRICS for cell in cells])
 
 
-def judged(
-    cells: list[ComparedCell], thresholds: Thresholds, by_chance: ByChance | None = None, differ: Differ = unpaired
-) -> list[ComparedCell]:
+def judged(cells: list[ComparedCell], thresholds: Thresholds, differ: Differ = unpaired) -> list[ComparedCell]:
     """The cells, each with its difference, q and word. A cell that has a word already keeps it.
 
     Variances are moderated over all times, and over all peaks. A cell with a contended side takes no part in q, and is
@@ -114,13 +110,8 @@ def judged(
     result = list(cells)
     for number, difference in differences.items():
         cell = cells[number]
-        floor, chance = thresholds.memory_floor, 0.0
-        if cell.metric in NOISY_METRICS:
-            floor, chance = thresholds.time_floor, thresholds.chance
-            if by_chance and not chance:
-                fewest = min(side.summary.count for side in sides_of(cell))
-                chance = by_chance(cell.case.device, cell.phase, fewest) or 0.0
-        word, reason = decide(difference, q[number], floor, chance, thresholds.alpha)
+        floor = thresholds.time_floor if cell.metric in NOISY_METRICS else thresholds.memory_floor
+        word, reason = decide(difference, q[number], floor, thresholds.alpha)
         if hindrance := disturbance(cell):
             word, reason = "inconclusive", "; ".join(part for part in (difference.lacking, hindrance) if part)
         reason = "; ".join(part for part in (reason, cell.reason) if part)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from snnbench.analysis.cells import (
     CONTENDED,
     CONTENDED_ALLOWED,
-    ByChance,
     ComparedCell,
     by_interest,
     cells_of,
@@ -59,17 +58,16 @@ def compare(
     phases: Collection[str] = (),
     allowed: Collection[str] = (),
     explained: bool = False,
-    by_chance: ByChance | None = None,
 ) -> Comparison:
     """Every cell of either recording, of these phases or of all. Raises Incomparable.
 
     All p of the comparison are adjusted together. `explained` adds bootstrap intervals, which take time and decide
-    nothing. If the thresholds have no `chance`, `by_chance` gives the run-to-run difference of this machine.
+    nothing.
     """
     cases, facts = matched(base, new, allowed)
     cells = cells_of(base, new, cases, phases, allowed)
     facts += [CONTENDED_ALLOWED] if CONTENDED in allowed else []
-    cells = judged(cells, thresholds, by_chance)
+    cells = judged(cells, thresholds)
     times = {
         (cell.case, cell.contender, cell.phase): cell.ratio
         for cell in cells

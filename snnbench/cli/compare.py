@@ -27,7 +27,6 @@ from snnbench.cli.screen import terminal
 if TYPE_CHECKING:
     from snnbench.analysis.compare import Comparison
     from snnbench.analysis.decision import Thresholds
-    from snnbench.analysis.noise import Noise
 
 
 def compare(
@@ -54,9 +53,6 @@ def compare(
         float, typer.Option("--memory-floor", metavar="SHARE", help="Ignore memory changes below this: 0.01 is 1 %.")
     ] = 0.01,
     alpha: AlphaOption = 0.05,
-    chance: Annotated[
-        float, typer.Option("--chance", metavar="SHARE", help="How much times differ here with nothing changed.")
-    ] = 0.0,
     explain: ExplainOption = False,
     form: FormatOption = ComparisonFormat.table,
     output: OutputOption = None,
@@ -76,18 +72,16 @@ def compare(
 
     failing = listed(fail_on, WORDS, "--fail-on")
     allowed = listed(allow, (*ALLOWABLE, CONTENDED, comparing.DRIFT), "--allow")
-    thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
+    thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha)
     require_writable(output)
     gc.disable()  # collecting garbage among the records takes a quarter of the time, and the command ends anyway
-    comparison, noise = _compared(base, new, thresholds, phase or (), allowed, explain)
+    comparison = _compared(base, new, thresholds, phase or (), allowed, explain)
     if form is ComparisonFormat.table and output is None and (console := terminal()):
         comparison_view.show(console, comparison, explain)
     else:
         emit(change_table.FORMATS[form](comparison, explain, failing), output)
     if output:
         typer.echo(change_table.summary(comparison), err=True)
-    if noise:
-        typer.echo(f"snnbench: changes too small for this machine ({noise.recording}) are inconclusive", err=True)
     return exit_of(comparison, failing)
 
 
@@ -98,10 +92,8 @@ def _compared(
     phases: Collection[str],
     allowed: Collection[str],
     explained: bool,
-) -> tuple["Comparison", "Noise | None"]:
-    """The comparison, and the noise of the machine if it took part."""
+) -> "Comparison":
     from snnbench.analysis import compare as comparing
-    from snnbench.analysis import noise
     from snnbench.analysis.abtest import Rule, compare_sides
     from snnbench.analysis.decision import Thresholds
     from snnbench.recording import reading
@@ -110,9 +102,7 @@ def _compared(
     if new is None:
         say_gaps([older])
         rule = Rule(thresholds, tuple(phases), allowed)
-        return compare_sides(older, None if rule == Rule(Thresholds(), (), []) else rule, explained), None
+        return compare_sides(older, None if rule == Rule(Thresholds(), (), []) else rule, explained)
     newer = reading.read(new)
     say_gaps([older, newer])
-    known = noise.known(str(newer.model)) if not thresholds.chance else None
-    limit = known.by_chance if known else None
-    return comparing.compare(older, newer, thresholds, phases, allowed, explained, limit), known
+    return comparing.compare(older, newer, thresholds, phases, allowed, explained)

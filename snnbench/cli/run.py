@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from snnbench.recording.reading import Recording
+    from snnbench.run.request import Request
 
 
 @grouped
 def run(
     config: ConfigOption,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells and run none.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Predict the memory and the time of the cells, and run none.")
+    ] = False,
     retry: Annotated[
         str | None,
         typer.Option("--retry", metavar="KIND,...", help="Run cells with these outcomes again, such as timeout,crash."),
@@ -40,19 +43,13 @@ def run(
 
     Every cell is recorded as it ends. After an interruption of any kind the same command runs the missing cells.
     """
-    from snnbench.adapter.discovery import discover
     from snnbench.plan import config as configs
-    from snnbench.plan.cell import cells
-    from snnbench.run.progress import describe, say
 
     options.check()
     loaded = configs.load(config_path(config), options.changes, default_threads(options.executor))
     request = options.request(config=loaded, retry=_kinds(retry))
     if dry_run:
-        works = request.of_shard(request.selected(discover(request.adapter_files)))
-        plan = cells(works, request.config.protocol)
-        typer.echo("\n".join(describe(cell) for cell in plan))
-        say(f"{len(plan)} cells, {len(works)} of them different work")
+        _forecast(request)
         return
 
     with redirect_stderr(StringIO()) if quiet else nullcontext():
@@ -68,6 +65,36 @@ def run(
         _open(recording)
     if any(each.status == "failed" or each.outcome.kind == "unprovable" for each in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
+
+
+def _forecast(request: "Request") -> None:
+    """Print what the recordings in results/ tell about the cells of a request."""
+    import psutil
+
+    from snnbench.adapter.discovery import discover
+    from snnbench.machine import description, gpus
+    from snnbench.recording import lookup
+    from snnbench.recording.record import RecordingError
+    from snnbench.report.text import forecast_table
+    from snnbench.run.forecast import Limits, forecast
+    from snnbench.run.local import RESULTS
+    from snnbench.run.progress import say
+
+    adapters, facts = discover(request.adapter_files), description.facts()
+    works, protocol = request.of_shard(request.selected(adapters)), request.config.protocol
+    limits = Limits.of(protocol, facts, psutil.virtual_memory().available, gpus.has_cuda())
+    try:
+        recordings = lookup.readable(lookup.folders(RESULTS), say) if RESULTS.is_dir() else []
+    except RecordingError as error:  # there is none, or the only one is malformed
+        say(f"left out: {error}")
+        recordings = []
+    forecasts = forecast(works, protocol, adapters, recordings, str(facts["model"]), limits)
+    if console := terminal():
+        from snnbench.report.terminal import forecast_view
+
+        forecast_view.show(console, forecasts)
+    else:
+        typer.echo(forecast_table.markdown(forecasts), nl=False)
 
 
 def _show(console: "Console", recording: "Recording") -> None:

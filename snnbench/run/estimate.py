@@ -61,10 +61,11 @@ class Estimate:
 
     def seconds_left(self) -> float | None:
         """How long the cells left will take; None as long as it is unknown."""
-        each = [(count, self._seconds(self._cells[kind])) for kind, count in self._left.items() if count > 0]
+        each = [(count, self.seconds(self._cells[kind])) for kind, count in self._left.items() if count > 0]
         return None if any(seconds is None for _, seconds in each) else sum(n * s for n, s in each if s is not None)
 
-    def _seconds(self, cell: Cell) -> float | None:
+    def seconds(self, cell: Cell) -> float | None:
+        """How long a cell will take; None if it is unknown."""
         known: Mapping[Kind, Total] = self._totals
         total = next((known[kind] for kind in self._kinds(cell) if kind in known), None)
         return total.seconds / total.work * self._work(cell) if total else None

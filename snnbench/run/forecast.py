@@ -1,17 +1,37 @@
-"""The forecast of a config as plain data, as run/forecaster.py makes it, and the limits of this machine."""
+"""The forecast of a config: the memory and the time of its cells before they run, and those that will not fit.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from math import inf
+    time           that of recorded cells on this model of machine, scaled as run/estimate.py does
+    host memory    the process before a pass, the arrays of the case on its device and in the harness's own copy, a peak
+    device memory  the framework's context, the arrays of the case, a peak
+
+The arrays are the workload's static numbers and the cotangent, so they are known without a recording. The peak is that
+of the contender's recorded case with the nearest least bytes, and grows as these do.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, log, prod
 from typing import Any
 
-from snnbench.adapter.contender import Work, label
-from snnbench.analysis.prediction import Prediction
+from snnbench import workloads
+from snnbench.adapter.contender import Contender, Work, label
+from snnbench.adapter.declaration import Adapter
+from snnbench.cases import nodes
+from snnbench.cases.case import Case
+from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import Protocol
+from snnbench.proof import provable
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import recorded
+from snnbench.run.estimate import Estimate
 from snnbench.units import GIB
+from snnbench.worker.floor import SIZES_BYTES, least_bytes
 
 SKIPPED = ("unsupported", "unavailable", "unprovable")
 TOO_LARGE = ("oom-host", "oom-device")
+HARNESS_BYTES = SIZES_BYTES["float32"]
+"""The harness draws every array in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +54,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """A contender in a case. `expected` is "ok", "unknown", or the kind of outcome that is to be expected.
+    """A contender in a case. `expected` is "ok", or the kind of outcome that is to be expected.
 
-    `memory_bytes` is a lower bound if `peak` is None. `seconds` is the time of its cells together; None if unknown.
+    `memory_bytes` are those of the arrays alone, a lower bound, without a recording of the contender's memory.
+    `seconds` is the time of its cells together; None if unknown.
     """
 
     work: Work
     cells: int
-    expected: str
+    expected: str = "ok"
     reason: str = ""
     memory_bytes: float = 0.0
-    peak: Prediction | None = None
-    passes: Mapping[str, Prediction] = field(default_factory=dict)
-    seconds: float | None = None
+    is_lower_bound: bool = False
+    seconds: float | None = 0.0
 
     @property
     def contender(self) -> str:
@@ -55,32 +75,118 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The forecasts of a config, in its order, and the recordings behind them, of this machine and of others."""
+class Peak:
+    """The recorded memory of a pass: its phase, the peak, and the bytes of the process before its arrays exist."""
 
-    name: str
-    model: str
-    limits: Limits
-    phases: Sequence[str]
-    forecasts: Sequence[Forecast]
-    recordings: Sequence[str] = ()
-    foreign: Sequence[str] = ()
+    case: Case
+    phase: str
+    peak_bytes: float
+    start_bytes: float
 
-    @property
-    def cells(self) -> int:
-        """The number of all cells."""
-        return sum(one.cells for one in self.forecasts)
 
-    @property
-    def seconds(self) -> float:
-        """The time of all cells whose time is known."""
-        return sum(one.seconds or 0.0 for one in self.forecasts)
+def forecast(
+    works: Sequence[Work],
+    protocol: Protocol,
+    adapters: Mapping[str, Adapter],
+    recordings: Iterable[Recording],
+    model: str,
+    limits: Limits,
+) -> list[Forecast]:
+    """The forecast of each work on this model of machine; memory is from recordings of any machine."""
+    plan = cells(works, protocol)
+    counts = Counter(_work_of(cell) for cell in plan)
+    estimate, peaks = _learned(plan, recordings, model)
 
-    @property
-    def untimed_cells(self) -> int:
-        """The number of cells without a known time."""
-        return sum(one.cells for one in self.forecasts if one.seconds is None)
+    def of(work: Work) -> Forecast:
+        count = counts[work]
+        kind, reason = _hindrance(work, adapters[work.library], protocol, limits)
+        if kind:
+            return Forecast(work=work, cells=count, expected=kind, reason=reason)
+        memory_bytes, is_lower_bound = _memory(work, peaks, protocol)
+        each = [estimate.seconds(cell) for cell in plan if _work_of(cell) == work]
+        known = [min(seconds, protocol.timeout_seconds) for seconds in each if seconds is not None]
+        on_card = work.case.device.startswith("cuda")
+        limit = limits.device_bytes if on_card else limits.host_bytes
+        expected = "ok"
+        if limit is not None and memory_bytes > limit:
+            expected = "oom-device" if on_card else "oom-host"
+        elif known and max(known) == protocol.timeout_seconds:
+            expected = "timeout"
+        return Forecast(
+            work=work,
+            cells=count,
+            expected=expected,
+            memory_bytes=memory_bytes,
+            is_lower_bound=is_lower_bound,
+            seconds=sum(known) if len(known) == len(each) else None,
+        )
 
-    def expecting(self, *kinds: str) -> list[Forecast]:
-        """The forecasts that expect one of these outcomes."""
-        return [one for one in self.forecasts if one.expected in kinds]
+    return [of(work) for work in works]
+
+
+def arrays_bytes(case: Case, size: int) -> float:
+    """Bytes of the numbers that exist before a pass, and of the cotangent, at so many bytes a number."""
+    return size * (workloads.of(case).static_values(case) + prod(case.shape))
+
+
+def _work_of(cell: Cell) -> Work:
+    return Work(cell.case, cell.library, cell.variant)
+
+
+def _hindrance(work: Work, adapter: Adapter, protocol: Protocol, limits: Limits) -> tuple[str, str]:
+    """The kind of skip of a work that cannot run here, and the reason; two empty texts if it can."""
+    variant, case = adapter.variants[work.variant], work.case
+    if refusal := variant.refusal(case):
+        return "unsupported", refusal
+    if protocol.phases and variant.inference_only and "inference" not in protocol.phases:
+        return "unsupported", f"inference only: {variant.inference_only}"
+    if case.device.startswith("cuda") and not limits.has_cuda:
+        return "unavailable", "no CUDA device on this machine"
+    if (threads := case.cpus(nodes.count())) > limits.usable_cpus:
+        return "unavailable", f"{threads} threads on {limits.usable_cpus} CPUs"
+    if reason := provable.hindrance(case):
+        return "unprovable", reason
+    return "", ""
+
+
+def _learned(
+    plan: Sequence[Cell], recordings: Iterable[Recording], model: str
+) -> tuple[Estimate, Mapping[Contender, list[Peak]]]:
+    """What the recordings tell: seconds of cells on this model of machine, and peaks of memory on any."""
+    estimate, peaks = Estimate(plan), defaultdict[Contender, list[Peak]](list)
+    for recording in recordings:
+        for record in recording.records:
+            if recording.model == model and record.status == "measured" and record.wall_s is not None:
+                estimate.learn(recorded(record), record.wall_s)
+            if record.memory and (peak := _peak(record.memory, record.case)):
+                peaks[record.library, record.variant].append(peak)
+    return estimate, peaks
+
+
+def _peak(memory: Mapping[str, Any], case: Case) -> Peak | None:
+    on_card = case.device.startswith("cuda")
+    measured = memory.get("device" if on_card else "host", {})
+    start = measured.get("unaccounted_bytes" if on_card else "before_bytes") or 0
+    start -= 0 if on_card else memory["static_bytes"] + arrays_bytes(case, HARNESS_BYTES)
+    peak = measured.get("peak_bytes")
+    return None if peak is None else Peak(case, memory["phase"], peak, max(0.0, start))
+
+
+def _memory(work: Work, peaks: Mapping[Contender, list[Peak]], protocol: Protocol) -> tuple[float, bool]:
+    """The bytes of a work, and whether they are those of its arrays alone."""
+    case, phase = work.case, "inference" if set(protocol.phases) == {"inference"} else "train"
+    arrays, least = arrays_bytes(case, SIZES_BYTES[case.dtype]), least_bytes(case, phase)
+
+    def growth(peak: Peak) -> float:
+        return least / least_bytes(peak.case, phase)
+
+    alike = [
+        peak
+        for peak in peaks.get((work.library, work.variant), ())
+        if (peak.case.kind, peak.case.device, peak.phase) == (case.kind, case.device, phase)
+    ]
+    if not alike:
+        return arrays, True
+    nearest = min(alike, key=lambda peak: abs(log(growth(peak))))
+    copy = 0 if case.device.startswith("cuda") else arrays_bytes(case, HARNESS_BYTES)
+    return nearest.start_bytes + arrays + copy + nearest.peak_bytes * growth(nearest), False

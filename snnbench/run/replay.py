@@ -120,7 +120,7 @@ def conclusion(old: Sequence[Record], new: Sequence[Record], old_base: Sequence[
     if not then or not now:
         return f"no ratio to the baseline: no {'recorded' if not then else 'new'} trial has both times"
     (change,) = differences([(then, now)], CONFIDENCE)
-    word, reason = decide(change, change.p, REPRODUCED, 0.0, 1 - CONFIDENCE)
+    word, reason = decide(change, change.p, REPRODUCED, 1 - CONFIDENCE)
     between = f" ({change.low:.2f} to {change.high:.2f})" if change.low is not None and change.high is not None else ""
     ratio = f"{change.ratio:.2f} of the recorded ratio to {base[0].label}{between}, in {phase}"
     if word == "inconclusive":

@@ -10,15 +10,6 @@ from tests.analysis.test_compare import BASE, cells, only
 from tests.recordings import recording, timed, trials, weighed
 
 
-def test_chance_difference_applies_to_times_but_not_to_memory() -> None:
-    base = [*trials("a", BASE), *(weighed("a", trial=trial) for trial in range(2))]
-    new = [*trials("a", [1.2 * ms for ms in BASE]), *(weighed("a", host_mib=7, trial=trial) for trial in range(2))]
-    old, other = recording(*base), recording(*new)
-    for chance, word in ((0.19, "slower"), (0.21, "inconclusive")):
-        comparison = compare(old, other, Thresholds(chance=chance))
-        assert {cell.metric: cell.word for cell in comparison.cells} == {"time": word, "host_peak": "slower"}
-
-
 def test_flags_stand_beside_the_word() -> None:
     new = [timed("a", trial, train=ms, flags=["shared", "throttled"]) for trial, ms in enumerate(BASE)]
     cell = only(trials("a", BASE), new)
@@ -70,24 +61,3 @@ def test_allowed_contention_is_stated_in_every_format() -> None:
     for write in change_table.FORMATS.values():
         assert "contended: times that others disturbed have words, too" in write(comparison, False, [])
     assert compare(old, new, Thresholds()).allowed == []
-
-
-def test_change_below_run_to_run_noise_is_inconclusive() -> None:
-    """The noise of an A/A experiment counts, even if the spread within both recordings is small."""
-    old = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.0, 3.01, 3.02, 3.0, 3.01))], name="old")
-    new = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.3, 3.31, 3.32, 3.3, 3.31))], name="new")
-    calls: list[tuple[str, str, int]] = []
-
-    def least(device: str, phase: str, trials: int) -> float:
-        calls.append((device, phase, trials))
-        return 0.2
-
-    (cell,) = compare(old, new, Thresholds()).cells
-    assert cell.word == "slower"
-    (cell,) = compare(old, new, Thresholds(), by_chance=least).cells
-    assert (cell.word, calls) == ("inconclusive", [("cpu", "train", 5)])
-    assert "this machine's run-to-run difference (20 %)" in cell.reason
-    (cell,) = compare(old, new, Thresholds(), by_chance=lambda device, phase, trials: None).cells
-    assert cell.word == "slower", "nothing is known of this phase"
-    (cell,) = compare(old, new, Thresholds(chance=0.05), by_chance=least).cells
-    assert cell.word == "slower", "the user's threshold counts"

@@ -12,32 +12,29 @@ from tests.fakes import CASE
 
 
 @pytest.mark.parametrize(
-    ("difference", "q", "chance", "word"),
+    ("difference", "q", "word"),
     [
-        (Difference(1.10, 1.06, 1.14, 0.001), 0.05, 0.0, "slower"),
-        (Difference(0.90, 0.86, 0.94, 0.001), 0.05, 0.0, "faster"),
-        (Difference(1.10, 1.06, 1.14, 0.001), 0.051, 0.0, "inconclusive"),
-        (Difference(1.10, 1.06, 1.14, 0.001), 0.05, 0.12, "inconclusive"),
-        (Difference(1.14, 1.12, 1.16, 0.001), 0.05, 0.12, "slower"),
-        (Difference(1.04, 1.03, 1.049, 0.001), 0.001, 0.0, "same"),
-        (Difference(1.04, 1.03, 1.049, 0.001), 0.001, 0.12, "inconclusive"),
-        (Difference(1.04, 1.02, 1.06, 0.001), 0.001, 0.0, "inconclusive"),
-        (Difference(1.00, 0.96, 1.04, 0.9), 0.9, 0.0, "same"),
-        (Difference(1.00, 0.95, 1.04, 0.9), 0.9, 0.0, "inconclusive"),
-        (Difference(1.10, 0.80, 0.99, 0.04), 0.04, 0.0, "inconclusive"),
-        (Difference(1.10, 0.80, 1.20, 0.04), 0.04, 0.0, "inconclusive"),  # the mean of logs is below 1
-        (Difference(0.90, 0.85, 1.25, 0.04), 0.04, 0.0, "inconclusive"),  # and here above
-        (Difference(1.10, 0.90, 1.20, 0.04), 0.04, 0.0, "slower"),
-        (Difference(0.90, 0.80, 1.15, 0.04), 0.04, 0.0, "faster"),
-        (Difference(1.10, 1.10, 1.10, certain=True), None, 0.0, "slower"),
-        (Difference(1.05, 1.05, 1.05, certain=True), None, 0.0, "same"),
-        (Difference(1.0, 1.0, 1.0, certain=True), None, 0.0, "same"),
-        (Difference(2.0, lacking="one trial in base"), None, 0.0, "inconclusive"),
-        (Difference(None, lacking="a value of 0"), None, 0.0, "inconclusive"),
+        (Difference(1.10, 1.06, 1.14, 0.001), 0.05, "slower"),
+        (Difference(0.90, 0.86, 0.94, 0.001), 0.05, "faster"),
+        (Difference(1.10, 1.06, 1.14, 0.001), 0.051, "inconclusive"),
+        (Difference(1.04, 1.03, 1.049, 0.001), 0.001, "same"),
+        (Difference(1.04, 1.02, 1.06, 0.001), 0.001, "inconclusive"),
+        (Difference(1.00, 0.96, 1.04, 0.9), 0.9, "same"),
+        (Difference(1.00, 0.95, 1.04, 0.9), 0.9, "inconclusive"),
+        (Difference(1.10, 0.80, 0.99, 0.04), 0.04, "inconclusive"),
+        (Difference(1.10, 0.80, 1.20, 0.04), 0.04, "inconclusive"),  # the mean of logs is below 1
+        (Difference(0.90, 0.85, 1.25, 0.04), 0.04, "inconclusive"),  # and here above
+        (Difference(1.10, 0.90, 1.20, 0.04), 0.04, "slower"),
+        (Difference(0.90, 0.80, 1.15, 0.04), 0.04, "faster"),
+        (Difference(1.10, 1.10, 1.10, certain=True), None, "slower"),
+        (Difference(1.05, 1.05, 1.05, certain=True), None, "same"),
+        (Difference(1.0, 1.0, 1.0, certain=True), None, "same"),
+        (Difference(2.0, lacking="one trial in base"), None, "inconclusive"),
+        (Difference(None, lacking="a value of 0"), None, "inconclusive"),
     ],
 )
-def test_word_depends_on_size_and_certainty(difference: Difference, q: float | None, chance: float, word: str) -> None:
-    decided, reason = decide(difference, q, 0.05, chance, 0.05)
+def test_word_depends_on_size_and_certainty(difference: Difference, q: float | None, word: str) -> None:
+    decided, reason = decide(difference, q, 0.05, 0.05)
     assert decided == word
     assert bool(reason) is (word == "inconclusive")
 
@@ -57,7 +54,7 @@ def test_word_depends_on_size_and_certainty(difference: Difference, q: float | N
     ],
 )
 def test_inconclusive_difference_has_its_reason(ratio: float, low: float, high: float, q: float, reason: str) -> None:
-    decided = decide(Difference(ratio, low, high, 0.1), q, 0.05, 0.0, 0.05)
+    decided = decide(Difference(ratio, low, high, 0.1), q, 0.05, 0.05)
     assert decided == ("inconclusive", f"{reason}: run more trials")
 
 
@@ -65,7 +62,7 @@ def test_inconclusive_difference_has_its_reason(ratio: float, low: float, high: 
     "difference", [Difference(None, 1.0, 1.2), Difference(1.1, None, 1.2), Difference(1.1, 1.0, None)], ids=str
 )
 def test_incomplete_difference_is_inconclusive(difference: Difference) -> None:
-    assert decide(difference, 0.01, 0.05, 0.0, 0.05)[0] == "inconclusive"
+    assert decide(difference, 0.01, 0.05, 0.05)[0] == "inconclusive"
 
 
 def test_default_thresholds() -> None:
@@ -81,7 +78,7 @@ def test_default_thresholds() -> None:
         ("host_peak", 1.009): "same",
         ("host_peak", 1.011): "slower",
     }
-    assert (Thresholds().alpha, Thresholds().chance) == (0.05, 0.0)
+    assert Thresholds().alpha == 0.05
 
 
 @pytest.mark.parametrize(
@@ -89,7 +86,7 @@ def test_default_thresholds() -> None:
     [
         ("time_floor", -0.1),
         ("memory_floor", float("nan")),
-        ("chance", float("inf")),
+        ("memory_floor", float("inf")),
         ("alpha", 0.0),
         ("alpha", 1.0),
     ],

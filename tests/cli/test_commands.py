@@ -6,7 +6,6 @@ import pty
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -93,19 +92,48 @@ def test_same_command_runs_again_what_the_state_of_the_machine_broke(workspace: 
     assert {one.status for one in read(made).records} == {"measured"} and read(made).finished
 
 
-def test_dry_run_prints_the_cells_and_starts_nothing(workspace: Workspace) -> None:
+def forecast(workspace: Workspace, *options: str) -> tuple[dict[str, list[str]], str]:
+    """The rows of `run --dry-run` by contender, and its last line."""
+    done = workspace.run("--dry-run", *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
+    return {row[0]: row[1:] for row in rows}, lines[-1]
+
+
+def test_dry_run_without_recordings_has_lower_bounds_and_starts_nothing(workspace: Workspace) -> None:
+    """Weights of 24 * 24, and input and cotangent of 12 * 5 * 24 numbers: 13.5 KiB."""
     write(workspace.folder, MARKING, "good")
-    done = workspace.run("--dry-run")
-    assert done.returncode == 0
-    assert Counter(line.split()[0] for line in done.stdout.splitlines()) == {"good": 3, "other": 3}
-    assert done.stderr == "6 cells, 2 of them different work\n"
+    rows, last = forecast(workspace)
+    assert rows["good"] == rows["other"] == ["ok", "3", ">= 13.5 KiB", "-"]
+    assert last == "6 cells; the time of 6 is unknown: no recording in results/ on this model of machine"
     assert {path.name for path in workspace.folder.iterdir()} == {"good.py", "other.py", "tiny.toml"}
+
+
+def test_dry_run_after_a_run_uses_its_recording(workspace: Workspace) -> None:
+    assert workspace.run("--only", "library=good").returncode == 0
+    rows, last = forecast(workspace)
+    assert rows["good"][0] == "ok" and rows["good"][2].endswith("MiB") and ">=" not in rows["good"][2]
+    assert rows["other"][2] == ">= 13.5 KiB" and re.fullmatch(r"6 cells, about \d+ s", last)
+    rows, last = forecast(workspace, "--set", "protocol.memory_limit_gib=0.01", "--only", "library=good")
+    assert rows["good"][0] == "oom-host" and last.endswith("; 3 of them do not fit")
+    rows, last = forecast(workspace, "--set", "protocol.timeout_seconds=0.01", "--only", "library=good")
+    assert rows["good"][0] == "timeout" and last.endswith("; 3 of them exceed the timeout")
+
+
+def test_dry_run_leaves_out_a_malformed_recording(workspace: Workspace) -> None:
+    folder = workspace.folder / "results" / "broken"
+    folder.mkdir(parents=True)
+    (folder / "records.jsonl").write_text("")
+    (folder / "machine.json").write_text("[]")
+    done = workspace.run("--dry-run")
+    assert done.returncode == 0 and "left out: " in done.stderr and "expected a JSON object" in done.stderr
 
 
 def test_only_and_set_select_the_cells(workspace: Workspace) -> None:
     settings = ("--set", "sweep.neurons=[8,16]", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
-    done = workspace.run("--dry-run", *settings, "--only", "neurons>8", "--only", "library=other")
-    assert done.stdout.splitlines() == ["other subtract N=16 B=5 T=12 cpu float32, time 0"]
+    rows, last = forecast(workspace, *settings, "--only", "neurons>8", "--only", "library=other")
+    assert {*rows} == {"library", "---", "other"} and last.startswith("1 cell;")
 
 
 def test_adapters_are_listed_with_missing_environments(workspace: Workspace) -> None:

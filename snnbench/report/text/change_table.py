@@ -81,7 +81,7 @@ def to_json(comparison: Comparison, explained: bool = False, failing: Collection
         "changed": comparison.changed,
         "movement": _movement(comparison.movement),
         "tells": comparison.tells,
-        "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha", "chance")},
+        "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha")},
         "counts": comparison.counts,
         "cells": [_cell(cell) | {"case": {"key": cell.case.key, **_fields(cell)}} for cell in comparison.cells],
     }

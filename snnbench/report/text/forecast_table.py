@@ -1,134 +1,85 @@
-"""The forecast of a config as text: one table for each case, and the time of the whole sweep in one line."""
+"""The forecast of a config as tables: a row for each contender in each case, and the time of all in one line."""
 
 from collections.abc import Iterator, Sequence
 
-from snnbench.analysis.results import PHASES
 from snnbench.cases.case import Case
-from snnbench.report.numbers import counted, listed
+from snnbench.report.numbers import counted
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
 from snnbench.report.text.table import captions
 from snnbench.run.estimate import format_duration
-from snnbench.run.forecast import SKIPPED, TOO_LARGE, Forecast, Plan
+from snnbench.run.forecast import SKIPPED, TOO_LARGE, Forecast
 from snnbench.units import quantity
 
-LEGEND = (
-    "measured: recorded at this size; T^1.9: scaled by a measured exponent; assumed: by an exponent of 1; "
-    "counted: by the workload's count of work",
-    ">=: a lower bound, the bytes of the arrays alone; time: of all cells of the row",
-)
+LOWER_BOUND = ">=: the bytes of the arrays alone, since no recording has this contender's memory"
 
 
-def text(plan: Plan) -> str:
-    """All of it, for a program."""
-    common, groups = cases(plan)
-    lines = [*opening(plan), f"all cases: {common}"]
+def markdown(forecasts: Sequence[Forecast]) -> str:
+    """All of it in Markdown."""
+    common, groups = cases(forecasts)
+    lines = [f"All cases: {common}."]
     for heading, table in groups:
-        lines += ["", heading, "", tables.text(table)] if heading else ["", tables.text(table)]
-    return "\n".join([*lines, "", *LEGEND, *too_much(plan), summary(plan)]) + "\n"
+        lines += ["", *([f"### {heading}", ""] if heading else []), tables.markdown(table)]
+    lines += ["", *(f"- {line}" for line in (*legend(forecasts), *too_much(forecasts))), "", summary(forecasts)]
+    return "\n".join(lines) + "\n"
 
 
-def opening(plan: Plan) -> list[str]:
-    """The machine with its free memory, and the recordings that the numbers come from."""
-    room = f"{quantity(plan.limits.host_bytes, 'bytes')} of memory"
-    if plan.limits.device_bytes:
-        room += f", {quantity(plan.limits.device_bytes, 'bytes')} on a card"
-    lines = [f"{plan.name} on {plan.model}: {room}"]
-    if plan.recordings:
-        lines.append(f"from {counted(len(plan.recordings), 'recording')} of this model of machine")
-    if plan.foreign:
-        lines.append(f"from {counted(len(plan.foreign), 'recording')} of other machines: memory only")
-    return lines if plan.recordings or plan.foreign else [*lines, "no recordings here: only the bytes of arrays"]
+def legend(forecasts: Sequence[Forecast]) -> list[str]:
+    """What the sign of a lower bound means, if there is one."""
+    return [LOWER_BOUND] if any(one.is_lower_bound for one in forecasts) else []
 
 
-def cases(plan: Plan) -> tuple[str, list[tuple[str, Table]]]:
+def cases(forecasts: Sequence[Forecast]) -> tuple[str, list[tuple[str, Table]]]:
     """The common part of the titles of all cases; and the rest of each title, with the table of the case."""
     by_case: dict[Case, list[Forecast]] = {}
-    for each in plan.forecasts:
+    for each in forecasts:
         by_case.setdefault(each.work.case, []).append(each)
     common, own = captions(by_case)
-    return common, [(own[case], _table(group, plan.phases)) for case, group in by_case.items()]
+    return common, [(own[case], _table(group)) for case, group in by_case.items()]
 
 
-def _table(forecasts: Sequence[Forecast], phases: Sequence[str]) -> Table:
-    """A row for each contender of a case."""
-    shown = next((phase for phase in PHASES if phase in phases), "")
-    columns = ("library", "expected", "memory", *([shown] if shown else []), "time", "grounds", "recording")
-    rows = [
-        (
-            one.contender,
-            one.expected,
-            _memory(one),
-            *([_pass(one, shown)] if shown else []),
-            "-" if one.seconds is None or one.expected in SKIPPED else format_duration(one.seconds),
-            grounds(one, shown),
-            listed(_recordings(one, shown)) if _recordings(one, shown) else "",
-        )
-        for one in forecasts
-    ]
-    return Table(columns, rows, numbers=("memory", shown, "time"), leaving=("recording",))
+def _table(forecasts: Sequence[Forecast]) -> Table:
+    rows = [(one.contender, one.expected, str(one.cells), _memory(one), _time(one), one.reason) for one in forecasts]
+    columns = ["library", "expected", "cells", "memory", "time", "reason"]
+    if not any(one.reason for one in forecasts):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]  # type: ignore[misc]
+    return Table(columns, rows, numbers=("cells", "memory", "time"), leaving=("cells",))
 
 
-def grounds(forecast: Forecast, phase: str) -> str:
-    """How the numbers of a row come about."""
-    if forecast.expected in SKIPPED:
-        return forecast.reason
-    pass_, peak = forecast.passes.get(phase), forecast.peak
-    if pass_ and peak:
-        return pass_.words if pass_.words == peak.words else f"time {pass_.words}; memory {peak.words}"
-    if pass_:
-        return f"time {pass_.words}; no record of memory"
-    return f"memory {peak.words}; no record of time" if peak else "no record"
-
-
-def too_much(plan: Plan) -> Iterator[str]:
+def too_much(forecasts: Sequence[Forecast]) -> Iterator[str]:
     """A line for each case in which contenders are expected not to fit, or not to end in time."""
-    _, own = captions({one.work.case: None for one in plan.forecasts})
+    _, own = captions({one.work.case: None for one in forecasts})
     for words, kinds in (("does not fit", TOO_LARGE), ("exceeds protocol.timeout_seconds", ("timeout",))):
         by_case: dict[Case, list[str]] = {}
-        for each in plan.expecting(*kinds):
-            amount = f" {_memory(each)}" if kinds == TOO_LARGE else ""
-            by_case.setdefault(each.work.case, []).append(f"{each.contender}{amount}")
+        for each in forecasts:
+            if each.expected in kinds:
+                amount = f" {_memory(each)}" if kinds == TOO_LARGE else ""
+                by_case.setdefault(each.work.case, []).append(f"{each.contender}{amount}")
         for case, contenders in by_case.items():
             yield f"{words}: {own[case] or case.sizes()}: {', '.join(contenders)}"
 
 
-def summary(plan: Plan) -> str:
-    """`about 12 min for 88 cells; 3 cells do not fit`."""
-    skipped = _cells(plan.expecting(*SKIPPED))
-    unknown, planned = plan.untimed_cells, plan.cells - skipped
-    if unknown == planned:
-        parts = [f"the time of {counted(planned, 'cell')} is unknown: no record"] if planned else ["no cell runs here"]
-    elif unknown:
-        parts = [f"about {format_duration(plan.seconds)} for {planned - unknown} of {planned} cells"]
-        parts.append(f"the time of {counted(unknown, 'cell')} is unknown")
-    else:
-        parts = [f"about {format_duration(plan.seconds)} for {counted(planned, 'cell')}"]
-    for count, singular, plural in (
-        (_cells(plan.expecting(*TOO_LARGE)), "does not fit", "do not fit"),
-        (_cells(plan.expecting("timeout")), "exceeds the timeout", "exceed the timeout"),
-        (skipped, "is skipped", "are skipped"),
-    ):
-        parts += [f"{counted(count, 'cell')} {singular if count == 1 else plural}"] if count else []
+def summary(forecasts: Sequence[Forecast]) -> str:
+    """`88 cells, about 12 min; 3 of them do not fit`."""
+    count = sum(one.cells for one in forecasts)
+    unknown = sum(one.cells for one in forecasts if one.seconds is None)
+    parts = [counted(count, "cell")]
+    if unknown < count:
+        parts[0] += f", about {format_duration(sum(one.seconds or 0.0 for one in forecasts))}"
+    if unknown:
+        parts.append(f"the time of {unknown} is unknown: no recording in results/ on this model of machine")
+    for words, kinds in (("do not fit", TOO_LARGE), ("exceed the timeout", ("timeout",)), ("are skipped", SKIPPED)):
+        if some := sum(one.cells for one in forecasts if one.expected in kinds):
+            parts.append(f"{some} of them {words}")
     return "; ".join(parts)
 
 
-def _cells(forecasts: Sequence[Forecast]) -> int:
-    return sum(one.cells for one in forecasts)
+def _time(forecast: Forecast) -> str:
+    skipped = forecast.expected in SKIPPED
+    return "-" if skipped or forecast.seconds is None else format_duration(forecast.seconds)
 
 
 def _memory(forecast: Forecast) -> str:
     if forecast.expected in SKIPPED:
         return "-"
-    return ("" if forecast.peak else ">= ") + quantity(forecast.memory_bytes, "bytes")
-
-
-def _pass(forecast: Forecast, phase: str) -> str:
-    prediction = forecast.passes.get(phase)
-    return quantity(prediction.value, "ns") if prediction else "-"
-
-
-def _recordings(forecast: Forecast, phase: str) -> list[str]:
-    """The recordings behind a row, each once."""
-    used = (forecast.passes.get(phase), forecast.peak)
-    return list(dict.fromkeys(prediction.recording for prediction in used if prediction))
+    return (">= " if forecast.is_lower_bound else "") + quantity(forecast.memory_bytes, "bytes")
