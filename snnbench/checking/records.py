@@ -24,6 +24,7 @@ from snnbench.recording.flags import raised
 from snnbench.recording.record import Record, recorded
 from snnbench.worker import energy, floor, used_cpus
 from snnbench.worker.durations import trial_median
+from snnbench.worker.memory import overbuilt
 from snnbench.worker.probe import ALWAYS, LOOKS
 from snnbench.worker.timing import FEWEST_REPETITIONS
 
@@ -254,6 +255,8 @@ def memory(record: Record) -> Complaints:
     values = [value for place in ("host", "device") for value in sizes.get(place, {}).values() if value is not None]
     if not values or not all(type(value) is int and value >= 0 for value in values):
         yield "memory is not in whole bytes"
+    if reason := overbuilt(sizes["static_bytes"], sizes.get("host", {}).get("build_bytes") or 0):
+        yield reason
 
 
 def flags(record: Record) -> Complaints:

@@ -189,7 +189,10 @@ class Measurement:
         check, answer = self._checks.check(0, phase), session.answer(spikes, gradients)
         if self._spot(reply, phase, check, check.check(answer), answer):
             measured["host"]["build_bytes"] = self._build_bytes
-            reply.memory = measured
+            if reason := memory.overbuilt(measured["static_bytes"], self._build_bytes):
+                reply.outcome = failed("incorrect", reason)
+            else:
+                reply.memory = measured
 
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check its answers to old and new content, and compare its time with the floor."""

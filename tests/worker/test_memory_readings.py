@@ -1,5 +1,6 @@
 """Tests of readings of memory: when a pass's bytes are read, and how they grow from pass to pass."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,11 @@ def test_memory_of_another_process_counts(tmp_path: Path) -> None:
     assert reply.memory["host"]["peak_bytes"] > 64 << 20
 
 
-def test_memory_that_the_build_takes_is_recorded(tmp_path: Path) -> None:
-    hoard = f"if {MEASURED}:\n    globals()['hoard'] = np.ones(8 << 20)\nreturn right"
-    reply = reply_of(ask(tmp_path, altered(hoard), request("memory", phases=("train",))))
-    assert reply.memory["host"]["build_bytes"] >= 64 << 20 and len(reply.memory["passes_ns"]) >= 6
+def test_memory_that_is_taken_before_the_pass_is_refused(tmp_path: Path) -> None:
+    """What a framework loads for its first network takes up to 64 MiB, and is recorded."""
+    hoard = f"if {MEASURED}:\n    globals()['hoard'] = np.ones({{}} << 20)\nreturn right"
+    reply = reply_of(ask(tmp_path, altered(hoard.format(4)), request("memory", phases=("train",))))
+    assert reply.memory["host"]["build_bytes"] >= 32 << 20 and len(reply.memory["passes_ns"]) >= 6
+    reply = reply_of(ask(tmp_path, altered(hoard.format(10)), request("memory", phases=("train",))))
+    assert reply.outcome and reply.outcome.kind == "incorrect" and not reply.memory
+    assert re.match(r"the network takes \d+(\.\d+)? MiB when it is built, and its weights", str(reply.outcome.reason))
