@@ -35,10 +35,11 @@ class Trace:
 def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trace:
     """Run the neuron over `current` [T, ...].
 
-    With `forced` spikes [T, ...] the reset follows the forced spikes instead of the neuron's own. So one difference
-    between two implementations is counted once and does not start another trajectory.
+    With `forced` spikes [T, ...] the reset follows the forced spikes instead of the neuron's own, except where they are
+    NaN. So one difference between two implementations is counted once and does not start another trajectory.
     """
     rule = rule_of(neuron)
+    is_free = forced is not None and bool(np.isnan(forced).any())
     potential, spikes, decayed = np.empty_like(current), np.empty_like(current), np.empty_like(current)
     v = np.zeros(current.shape[1:])
     i: Array | float = 0.0
@@ -48,7 +49,10 @@ def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trac
             i = np.where(rule.refusing(spikes, t), 0.0, i)
         decayed[t] = rule.cut(rule.beta * v)
         potential[t] = u = decayed[t] + i
-        spikes[t] = s = rule.fired(u) if forced is None else forced[t]
+        s = rule.fired(u) if forced is None or is_free else forced[t]
+        if is_free:
+            s = np.where(np.isnan(forced[t]), s, forced[t])  # type: ignore[index]
+        spikes[t] = s
         v = rule.after_reset(u, s)
     return Trace(potential, spikes, decayed)
 

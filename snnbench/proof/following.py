@@ -15,7 +15,8 @@ from snnbench.cases.case import Case
 from snnbench.cases.rule import Rule
 from snnbench.cases.surrogate import JUMPS
 from snnbench.proof import amplification
-from snnbench.proof.jumps import MOST_IN_16_BITS, Jump, count_within, jumps, near_jumps
+from snnbench.proof.jumps import FARTHEST, MOST_IN_16_BITS, Jump, count_within, jumps, near_jumps
+from snnbench.proof.reruns import reruns
 from snnbench.proof.sample import FirstLayer, Sample, Source
 from snnbench.proof.tolerance import expected_differences, of_chance, of_potentials, round_to
 
@@ -82,6 +83,15 @@ class Followed:
         if not case.is_exact_format and count_within(self.trace, margin, rule) > MOST_IN_16_BITS:
             return []
         return jumps(self.trace, margin, self.gradient, self._input.cotangent_of(self.sample), rule)
+
+    @cached_property
+    def reruns(self) -> list[list[Jump]]:
+        """The runs with another spike at the steps where rounding decides it, step by step."""
+        rule = self._input.rule
+        near = rule.distance(self.trace.potential) <= FARTHEST * rule.threshold
+        near &= rule.distance(self.trace.potential) <= self.margin(near)
+        cotangent = self._input.cotangent_of(self.sample)
+        return list(reruns(self.trace, near, self.sample.current, self.gradient, cotangent, rule))
 
     @cached_property
     def expected_differences(self) -> float:
