@@ -12,15 +12,21 @@ PACKAGE = ROOT / "snnbench"
 
 WORKER_SIDE = (
     *("ground", "cases", "adapter", "datasets", "workloads", "kernels", "backends", "backends.jax", "backends.torch"),
-    *("feeding", "proof", "conformance", "worker"),
+    *("feeding", "proof", "conformance", "measures", "worker", "measures.worker"),
 )
 """Packages from which a worker imports."""
 FROM_THE_BOTTOM_UP = (
     *WORKER_SIDE,
-    *("machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
-    *("report", "report.text", "report.terminal", "report.charts", "report.page", "report.site", "cli", "__main__"),
+    *("measures.harness", "machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
+    *("report", "report.text", "report.terminal", "report.charts", "measures.report"),
+    *("report.page", "report.site", "cli", "__main__"),
 )
-"""A package imports from itself and from packages before it. `ground` is the modules directly in snnbench/."""
+"""A package imports from itself and from packages before it. `ground` is the modules directly in snnbench/.
+
+The halves of all measures are layers: `measures.worker` is each measures/NAME/worker.py.
+"""
+HALVES = {"worker": "worker", "levels": "worker", "harness": "harness"}
+"""The halves of a measure by the names of their modules; all others are of the report."""
 MOST_IN_GROUND = 8
 
 FRAMEWORKS = {
@@ -43,6 +49,8 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if "dat
 def package_of(module: str) -> str:
     """The package of a module, by its folder."""
     folder = ".".join(MODULES[module].parent.relative_to(PACKAGE).parts)
+    if module.startswith("measures.") and folder != "measures":
+        return f"measures.{HALVES.get(module.split('.')[-1], 'report') if module != folder else 'worker'}"
     return folder or ("__main__" if module == "__main__" else "ground")
 
 
@@ -90,7 +98,7 @@ def reached_by_workers() -> set[str]:
     waiting = [
         "worker.__main__",
         "worker.importer",
-        *(name for name in MODULES if name.startswith(("backends", "kernels"))),
+        *(name for name in MODULES if re.match(r"backends|kernels|measures\.\w+\.worker$", name)),
     ]
     while waiting:
         if (module := waiting.pop()) not in reached:

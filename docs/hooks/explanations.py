@@ -11,6 +11,9 @@ from recordings import RESULTS, ROOT, benchmark, recording, require, results, ti
 from snnbench.analysis.epochs import Epoch, epochs
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.cases.case import Case
+from snnbench.measures.memory import worker as memory
+from snnbench.measures.neuron_share import table as share_table
+from snnbench.measures.probes import worker as probes
 from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SERIES_NS, SLACK_IN_A_ROW_NS, SLACK_NS
 from snnbench.proof.phase_proof import PLACES
 from snnbench.proof.tolerance import RATE_WINDOW
@@ -20,9 +23,9 @@ from snnbench.recording.flags import LEAST_GROWTH_BYTES
 from snnbench.report.findings import find
 from snnbench.report.leads import leads
 from snnbench.report.section import Table
-from snnbench.report.text import nir_table, recording_tables, share_table
+from snnbench.report.text import nir_table, recording_tables
 from snnbench.report.text.table import markdown
-from snnbench.worker import contention, memory, probes, timed_phase
+from snnbench.worker import contention, timed_phase
 from snnbench.worker.floor import LARGEST_SPREAD, SMALLEST_SPREAD
 
 Known = Mapping[tuple[Case, str], Result]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
+from snnbench import measures
 from snnbench.analysis.bootstrap import Interval, bootstrap
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.decision import WORDS, Thresholds, decide
@@ -16,7 +17,7 @@ from snnbench.worker.durations import Summary
 
 METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
 """Metrics that are compared, with their units."""
-NOISY_METRICS = ("time", "energy")
+NOISY_METRICS = ("time", *measures.ranked())
 """Metrics that differ from trial to trial as times do: the limits of times hold for them."""
 COUNTED_METRICS = ("device_peak",)
 """Metrics that an allocator counts: the same program gives the same number."""

@@ -11,12 +11,10 @@ from typing import Any
 from snnbench.adapter.discovery import data_folder
 from snnbench.cases.case import Case
 from snnbench.exits import Exit, UserError
-from snnbench.plan.config import Protocol
+from snnbench.plan.config import NOT_OF_A_CELL, Protocol
 from snnbench.recording.facts import flat
 from snnbench.recording.reading import Recording
 
-FREE_KEYS = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")
-"""Keys of a protocol that change how certain a number is, not what it measures."""
 VOLATILE_FACTS = ("model", "load", "schema")
 """Facts of a machine that do not describe it, or that another line reports."""
 FIELDS = {"precision": ("dtype", "precision"), "threads": ("threads",)}
@@ -103,7 +101,7 @@ def _facts(base: Recording, new: Recording) -> Iterator[Fact]:
         yield "machine", f"machine: {_said(models[0])} in {base.name}, {_said(models[1])} in {new.name}"
     old, other = map(Protocol.completed, (base.protocol, new.protocol))
     for key in dict.fromkeys((*old, *other)):
-        if key not in FREE_KEYS and old.get(key) != other.get(key):
+        if key not in NOT_OF_A_CELL and old.get(key) != other.get(key):
             there = f"{_said(old.get(key))} in {base.name}, {_said(other.get(key))} in {new.name}"
             yield "protocol", f"protocol.{key}: {there}"
 

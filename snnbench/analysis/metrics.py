@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 from typing import Any
 
+from snnbench import measures
 from snnbench.recording.record import Record
-from snnbench.worker.durations import median_ns, summarise
+from snnbench.worker.durations import median_ns
 
 
 def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
@@ -40,11 +41,8 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
         if timing.get("instructions"):
             yield phase, "instructions", "count", median_ns(timing, "instructions")
         yield phase, "first_call", "ns", timing.get("build_ns", 0) + timing["first_call_ns"]
-        if measured := timing.get("energy"):
-            yield phase, "energy", "joules", net_joules(measured)
-            yield phase, "idle_power", "watts", idle_watts(measured)
-        if pairs := timing.get("without_neurons"):
-            yield from _of_neurons(phase, pairs)
+        for half in measures.harnesses().values():
+            yield from ((phase, *metric) for metric in half.metrics(timing))
         yield from _of_epochs(phase, timing)
     if record.memory:
         phase = record.memory["phase"]
@@ -53,38 +51,6 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
             for name, value in record.memory.get(memory, {}).items():
                 if value is not None:
                     yield phase, f"{memory}_{name.removesuffix('_bytes')}", "bytes", value
-
-
-def neuron_shares(pairs: Mapping[str, Any]) -> list[float]:
-    """The neuron's share of each pass that was timed beside a pass without neurons."""
-    return [1 - without_ns / whole_ns for without_ns, whole_ns in _passes_of(pairs)]
-
-
-def _passes_of(pairs: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """(time without neurons, time) of a pass, in each pair of repetitions."""
-    return [
-        (without_ns / pairs["passes"], whole_ns / pairs["whole_passes"])
-        for without_ns, whole_ns in zip(pairs["repetitions_ns"], pairs["whole_ns"], strict=True)
-    ]
-
-
-def _of_neurons(phase: str, pairs: Mapping[str, Any]) -> Iterator[tuple[str, str, str, float]]:
-    """The neuron's time and share: the medians over pairs, and the interquartile range of the shares."""
-    yield phase, "neuron_time", "ns", median(whole_ns - without_ns for without_ns, whole_ns in _passes_of(pairs))
-    shares = summarise(neuron_shares(pairs))
-    yield phase, "neuron_share", "ratio", median(shares.trials)
-    yield phase, "neuron_share_spread", "ratio", shares.high - shares.low
-
-
-def idle_watts(energy: Mapping[str, Any]) -> float:
-    """The power before a measurement of energy, as a record holds it."""
-    return float(energy["idle_uj"] / energy["idle_ns"] * 1e3)
-
-
-def net_joules(energy: Mapping[str, Any]) -> float:
-    """The energy of a pass beyond idle power. Noise may put the energy of a small pass below 0."""
-    idle_uj = idle_watts(energy) * energy["wall_ns"] / 1e3
-    return float((energy["counted_uj"] - idle_uj) / energy["passes"] / 1e6)
 
 
 def _of_epochs(phase: str, timing: Mapping[str, Any]) -> Iterator[tuple[str, str, str, float]]:

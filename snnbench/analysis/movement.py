@@ -13,10 +13,10 @@ from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
 from snnbench.cases.case import Case
+from snnbench.measures.probes.levels import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.worker.durations import pass_ns
-from snnbench.worker.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
 
 PEAKS = {"call": CALLS, "copy": COPY, "current": PRODUCT}
 """peak -> the probe that it stands for, in recordings without probes."""

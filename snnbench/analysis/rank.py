@@ -1,4 +1,4 @@
-"""Rank the contenders of one recording, case by case, by the time or the energy of a phase and against a baseline.
+"""Rank the contenders of one recording, case by case, by the time or another metric of a phase and against a baseline.
 
 Trials of all contenders were interleaved, so that a disturbance by the machine met all of them. A contender has no rank
 if it deviates from the work, failed (even in one trial) or was skipped. It is listed apart, with its reason.
@@ -44,7 +44,7 @@ class Entry:
 class Ranking:
     """All contenders with a number in one phase of one case, by their medians; and (contender, reason) of all others.
 
-    The number is a time in ns, or an energy in joules.
+    The number is a time in ns, or another metric in its unit.
     """
 
     case: Case
@@ -95,7 +95,7 @@ def rank(
 ) -> Ranked:
     """Rank every case of a recording in these phases or in all; the p of all pairs are adjusted together.
 
-    `metric` is "time" or "energy".
+    `metric` is "time", or a measure that can be ranked.
 
     `baseline` is a contender, or a library with one contender; if empty, the config's. Contended times have a rank and
     a word only if "contended" is `allowed`. Raises UnknownContender.
@@ -208,7 +208,7 @@ def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
 
 
 def _positive(result: Result, phase: str, metric: str) -> bool:
-    """Whether every trial has a number above 0. Noise of idle power may exceed the energy of a pass."""
+    """Whether every trial has a number above 0. Noise may put a net number below 0."""
     summary = result.summaries.get((phase, metric))
     return summary is not None and min(summary.trials) > 0
 
@@ -220,7 +220,7 @@ def _why(result: Result, phase: str, metric: str) -> str:
     if result.reasons:
         return result.reasons[0]
     if (phase, metric) in result.summaries:
-        return f"the noise of idle power exceeds its {metric}"
+        return f"noise exceeds its {metric}"
     return "not timed in this phase" if metric == "time" else f"no {metric} in this phase"
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from snnbench import measures
 from snnbench.analysis import floors
 from snnbench.checking import epochs, files, records, trials
 from snnbench.machine.description import SETTINGS
@@ -35,10 +36,7 @@ RULES = {
     "case has",
     "floor": "the floor follows from the peaks that were measured, no floor is far below those of the case's other "
     "processes, and no time lies below the floor",
-    "energy": "energy was counted over at least a second of passes",
-    "neuron-share": "each pass without neurons was timed beside a whole pass",
-    "probes": "fixed work was timed before the phases of a process and after them",
-    "memory": "memory is in whole bytes, from a process that timed nothing",
+    **{measures.title(name): half.rule for name, half in measures.harnesses().items() if half.rule},
     "learning": "an epoch over the same data has the same losses, bit by bit, however its samples are loaded",
     "flags": "every disturbance of a measurement is flagged",
 }

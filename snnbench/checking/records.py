@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from snnbench import workloads
+from snnbench import measures, workloads
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome
 from snnbench.checking import epochs
@@ -22,10 +23,8 @@ from snnbench.proof.tolerance import (
 )
 from snnbench.recording.flags import raised
 from snnbench.recording.record import Record, recorded
-from snnbench.worker import energy, floor, used_cpus
+from snnbench.worker import floor, used_cpus
 from snnbench.worker.durations import trial_median
-from snnbench.worker.memory import overbuilt
-from snnbench.worker.probe import ALWAYS, LOOKS
 from snnbench.worker.timing import FEWEST_REPETITIONS
 
 Complaints = Iterator[str]
@@ -182,31 +181,6 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
             yield f"{phase}: {timing['passes']} passes a repetition, {timing['compilations']} compilations among them"
 
 
-def energies(record: Record) -> Complaints:
-    """Energy was counted over a second of passes and more, after some idle time."""
-    for phase, timing in record.phases.items():
-        if (measured := timing.get("energy")) and measured["wall_ns"] < energy.LEAST_NS:
-            yield f"{phase}: energy of {measured['wall_ns'] / 1e9:.3g} s, where it takes {energy.LEAST_NS / 1e9:g} s"
-
-
-def neuron_shares(record: Record) -> Complaints:
-    """Each pass without neurons has a whole pass beside it."""
-    for phase, timing in record.phases.items():
-        if pairs := timing.get("without_neurons"):
-            counts = len(pairs["repetitions_ns"]), len(pairs["whole_ns"])
-            if counts[0] != counts[1] or counts[0] < FEWEST_REPETITIONS:
-                yield f"{phase}: {counts[0]} repetitions without neurons beside {counts[1]} with them"
-
-
-def probes(record: Record) -> Complaints:
-    """Fixed work was timed before the phases and after them."""
-    if lacking := [name for name in ALWAYS if name not in record.probes]:
-        yield f"no probe {' or '.join(lacking)}"
-    for name, probe in record.probes.items():
-        if len(probe["looks_ns"]) != LOOKS:
-            yield f"probe {name} was looked at {len(probe['looks_ns'])} times, not {LOOKS}"
-
-
 def _fresh(timing: Mapping[str, Any], is_on_cpu: bool, schema: int) -> Complaints:
     """Passes on new content are there, and the fastest of them allows the reported time."""
     fresh_ns, drawn_ns, repetitions = timing["fresh_ns"], timing["drawn_ns"], timing["repetitions_ns"]
@@ -243,22 +217,6 @@ def floors(record: Record) -> Complaints:
                 yield f"{phase}: {key} is {timing[key]}, where its own numbers give {value:.6g}"
 
 
-def memory(record: Record) -> Complaints:
-    """Memory is in whole bytes, from a process that timed nothing."""
-    sizes, case = record.memory, record.case
-    if record.phases:
-        yield "time and memory come from one process"
-    size = floor.SIZES_BYTES[case.dtype]
-    least = size * workloads.of(case).static_values(case)
-    if sizes["static_bytes"] < least:
-        yield f"static_bytes is {sizes['static_bytes']}, less than weights and input take ({least})"
-    values = [value for place in ("host", "device") for value in sizes.get(place, {}).values() if value is not None]
-    if not values or not all(type(value) is int and value >= 0 for value in values):
-        yield "memory is not in whole bytes"
-    if reason := overbuilt(sizes["static_bytes"], sizes.get("host", {}).get("build_bytes") or 0):
-        yield reason
-
-
 def flags(record: Record) -> Complaints:
     """The flags are exactly those that follow from the numbers."""
     due = set(raised(record.phases, record.memory, record.settings, record.case.threads, record.flags))
@@ -275,10 +233,10 @@ def complaints(record: Record, schema: int, machine: str, protocol: Protocol) ->
         "proof": (measured, lambda: proof(record, schema)),
         "durations": (measured and record.measure == "time", lambda: durations(record, protocol, schema)),
         "floor": (measured and record.measure == "time" and schema >= 2, lambda: floors(record)),
-        "energy": (measured and record.measure == "time", lambda: energies(record)),
-        "neuron-share": (measured and record.measure == "time", lambda: neuron_shares(record)),
-        "probes": (measured and record.measure == "time" and schema >= 6, lambda: probes(record)),
-        "memory": (measured and record.measure == "memory", lambda: memory(record)),
+        **{
+            measures.title(name): (measured and record.measure == half.cells, partial(half.complaints, record, schema))
+            for name, half in measures.harnesses().items()
+        },
         "flags": (measured, lambda: flags(record)),
     }
     for rule, (applies, look) in rules.items():

@@ -22,13 +22,6 @@ from snnbench.cli.options import (
 from snnbench.cli.screen import terminal
 
 
-class RankedMetric(StrEnum):
-    """The numbers by which contenders can be ranked."""
-
-    time = "time"
-    energy = "energy"
-
-
 class RankingFormat(StrEnum):
     """Tables for a terminal, Markdown, and formats for other programs."""
 
@@ -51,8 +44,8 @@ def rank(
         typer.Option("--phase", help="Only this phase; may be repeated. If left out: train, or all with --format."),
     ] = None,
     metric: Annotated[
-        RankedMetric, typer.Option("--metric", help="Rank by the time of a pass, or by its energy beyond idle power.")
-    ] = RankedMetric.time,
+        str, typer.Option("--metric", metavar="METRIC", help="Rank by the time of a pass, or by energy.")
+    ] = "time",
     allow: Annotated[
         str, typer.Option("--allow", metavar="FACTS", help="contended: also rank times that others disturbed.")
     ] = "",
@@ -68,7 +61,10 @@ def rank(
     from snnbench.recording import reading
     from snnbench.report.text import rank_table
     from snnbench.report.wording import missing
+    from snnbench.suggestions import unknown
 
+    if metric not in rank_table.METRICS:
+        raise typer.BadParameter(unknown("metric", metric, list(rank_table.METRICS)), param_hint="--metric")
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     allowed = listed(allow, [CONTENDED], "--allow")
     require_writable(output)
@@ -81,8 +77,8 @@ def rank(
     phases = phase or (headline(recorded.records) if form is RankingFormat.table else [])
     ranking = ranks.rank(recorded, baseline, thresholds, phases, allowed, metric)
     ranking = replace(ranking, lacking=missing(recorded))
-    if metric is RankedMetric.energy and not any(one.entries for one in ranking.rankings):
-        raise typer.BadParameter(f"{recording}: holds no energy; set protocol.energy = true in a config and run it")
+    if metric != "time" and not any(one.entries for one in ranking.rankings):
+        raise typer.BadParameter(f"{recording}: holds no {metric}; set protocol.{metric} = true in a config and run it")
     if form is RankingFormat.table and output is None and (console := terminal()):
         from snnbench.report.terminal import rank_view
 

@@ -76,8 +76,7 @@ class Cell:
             min_repetition_ns=round(protocol.min_repetition_ms * 1e6),
             max_phase_ns=round(protocol.max_phase_seconds * 1e9),
             check_ns=round(protocol.check_seconds * 1e9),
-            energy=protocol.energy,
-            neuron_share=protocol.neuron_share,
+            further=protocol.further,
             patience_s=protocol.timeout_seconds,
             memory_limit_bytes=(memory_bytes or None) if limit is None else round(limit * GIB),  # 0: unknown
             cpus=tuple(cpus),

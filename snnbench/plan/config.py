@@ -7,7 +7,7 @@ not give its own. Values that choose a measurement have no default: a missing on
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from snnbench import workloads
+from snnbench import measures, workloads
 from snnbench.adapter.contender import Contender, UnknownContender, Work, find, find_all
 from snnbench.adapter.declaration import Adapter
 from snnbench.digest import digest
@@ -62,13 +62,14 @@ Positive = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
 
 
-FURTHER = {"energy", "neuron_share"}
-"""Keys of a protocol that add measurements after the time of a phase."""
-NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"} | FURTHER
-"""Keys of a protocol that do not change the numbers of a single cell."""
+NOT_OF_A_CELL = {
+    *("trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"),
+    *measures.asked_for(),
+}
+"""Keys of a protocol that do not change the numbers of a single cell, nor make two cells incomparable."""
 
 
-class Protocol(BaseModel, frozen=True, extra="forbid"):
+class Core(BaseModel, frozen=True, extra="forbid"):
     """How a case is measured. Without phases it is only verified; without memory trials its memory is not measured."""
 
     phases: Annotated[tuple[Phase, ...], BeforeValidator(listed), AfterValidator(_distinct)]
@@ -80,8 +81,6 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     max_phase_seconds: Positive  # stops repeating early, once at least 3 repetitions are there
     timeout_seconds: Positive
     check_seconds: Positive = 2.0  # larger answers are compared in parts
-    energy: bool = False  # two more seconds for each phase, where the machine counts energy
-    neuron_share: bool = False  # at most another max_phase_seconds for each phase
     memory_limit_gib: Positive | None = None  # None: the machine's memory
     seed: CountOrNone  # of the order of trials
     remeasure: Attempts = 2  # how often a disturbed cell is measured again
@@ -93,9 +92,23 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
         return defaults | dict(recorded)
 
     @property
+    def further(self) -> tuple[str, ...]:
+        """The measures that it asks for."""
+        return tuple(name for name in measures.asked_for() if getattr(self, name))
+
+    @property
     def digest(self) -> str:
         """16 hexadecimal digits of the keys that a cell's numbers depend on."""
         return digest(self.model_dump(mode="json", exclude=NOT_OF_A_CELL))
+
+
+if TYPE_CHECKING:
+
+    class Protocol(Core, frozen=True):
+        """The protocol of a config, with a key for each measure that can be asked for."""
+
+else:
+    Protocol = create_model("Protocol", __base__=Core, **{name: (bool, False) for name in measures.asked_for()})
 
 
 class Sweep(Axes, frozen=True, extra="forbid"):

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from snnbench.cases.case import Case
-from snnbench.worker.probe import INTERPRETER, levels
+from snnbench.measures.probes.levels import INTERPRETER, levels
 
 DRIFTED = "drifted"
 """The flag of a cell with an unusual level."""

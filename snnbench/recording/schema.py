@@ -10,28 +10,17 @@ from typing import Annotated, Any, Literal, NotRequired, Union, get_type_hints
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from snnbench import workloads
-from snnbench.adapter.declaration import NAME
+from snnbench import measures, workloads
 from snnbench.cases.case import PROFILES, CountOrNone
+from snnbench.measures.fields import MOST_NS, Bytes, Count, Duration, Elapsed, Name, Number, Ratio, Size
 from snnbench.plan.config import MOST_ATTEMPTS
 from snnbench.printable import printable
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-MOST_NS = 10**18
-"""30 years: no duration is longer."""
-
 FLOOR = {"flops", "least_bytes", "floor_ns", "times_floor"}
 """Keys of a phase since schema 2, all or none of them."""
 
-Count = Annotated[int, Field(ge=0, le=10**15)]
-Size = Annotated[int, Field(ge=1, le=10**12)]
 Attempt = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)]
-Duration = Annotated[int, Field(ge=0, le=MOST_NS)]
-Elapsed = Annotated[int, Field(ge=1, le=MOST_NS)]
-Bytes = Annotated[int, Field(ge=-(10**18), le=10**18)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Ratio = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,100}$")]
 PhaseName = Literal[workloads.PHASES]  # type: ignore[valid-type]
 
@@ -106,27 +95,7 @@ class ContentionDocument(TypedDict):
     timed_cpus: NotRequired[Number]
 
 
-class EnergyDocument(TypedDict):
-    """A counter of energy around some passes, and around idle time before them."""
-
-    counter: Name
-    passes: Size
-    wall_ns: Elapsed
-    counted_uj: Count
-    idle_ns: Elapsed
-    idle_uj: Count
-
-
-class WithoutNeuronsDocument(TypedDict):
-    """Repetitions of a phase without neurons, and beside each one a repetition of the whole phase."""
-
-    passes: Size
-    repetitions_ns: list[Elapsed]
-    whole_passes: Size
-    whole_ns: list[Elapsed]
-
-
-class TimingDocument(TypedDict):
+class CoreTimingDocument(TypedDict):
     """A phase's raw durations, and its floor since schema 2."""
 
     build_ns: NotRequired[Duration]
@@ -144,8 +113,6 @@ class TimingDocument(TypedDict):
     instructions: NotRequired[list[Count]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]
-    energy: NotRequired[EnergyDocument]
-    without_neurons: NotRequired[WithoutNeuronsDocument]
     parts_ns: NotRequired[dict[Name, list[Duration]]]
     loader_ns: NotRequired[dict[Name, list[Duration]]]
     losses: NotRequired[list[Number]]
@@ -155,6 +122,20 @@ class TimingDocument(TypedDict):
     least_bytes: NotRequired[Count]
     floor_ns: NotRequired[Annotated[float, Field(gt=0, le=MOST_NS)]]
     times_floor: NotRequired[Ratio]
+
+
+def _timing_document() -> Any:
+    """The raw durations of a phase, with the keys of each measure."""
+    further = {
+        name: NotRequired[kind] for half in measures.harnesses().values() for name, kind in half.of_phase.items()
+    }
+    make: Any = TypedDict
+    document = make("TimingDocument", CoreTimingDocument.__annotations__ | further)
+    document.__doc__ = CoreTimingDocument.__doc__
+    return document
+
+
+TimingDocument: Any = _timing_document()
 
 
 class PeakDocument(TypedDict):

@@ -16,6 +16,8 @@ SEED = 0
 """The seed of the bootstrap: the same recording gives the same page."""
 FEW_TRIALS = 5
 """With fewer trials the bootstrap's interval is too narrow for its nominal confidence."""
+PEAK = "peak"
+"""Placeholder for the peak of the device or of the host."""
 Pair = tuple[Case, str]
 """(case, contender)."""
 
@@ -128,6 +130,16 @@ class Findings:
             scored.append((count, case.updates, case))
         count, _, case = max(scored, key=lambda one: one[:2])
         return case if count else None
+
+    def fullest_of_each(self, *metrics: tuple[str, str]) -> list[Case]:
+        """For each setting, the case in which most contenders have all the (phase, metric) pairs."""
+        each = []
+        for cases in self.settings.values():
+            peak = f"{self.memory(cases[0])}_{PEAK}"
+            named = [(phase, peak if metric == PEAK else metric) for phase, metric in metrics]
+            if (case := self.fullest(cases, *named)) is not None:
+                each.append(case)
+        return each
 
 
 def about_intervals(points: Iterable[Point]) -> str:

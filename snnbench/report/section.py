@@ -1,8 +1,11 @@
 """A section of a report as plain data for every output: sentences, tables and charts."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
+
+PANELS = 16
+"""The most charts of a section; the numbers of the others are in the tidy data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +71,13 @@ class Section:
     text: str = ""
     folded: Sequence[tuple[str, str]] = field(default=())
     """(summary, preformatted text) of each part that is folded at first."""
+
+    @classmethod
+    def of_charts(
+        cls, name: str, title: str, sentences: Sequence[str], makers: Sequence[Callable[[str], Chart]]
+    ) -> Self:
+        """A section of the charts that these functions of a name draw."""
+        charts = [make(f"{name}-{number}") for number, make in enumerate(makers[:PANELS], start=1)]
+        left = len(makers) - PANELS
+        closing = [f"{left} more charts are left out; their numbers are in the tidy data (--format csv)."]
+        return cls(name, title, sentences, charts=charts, closing=closing if left > 0 else [])

@@ -25,12 +25,10 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import Check, SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.worker import afterwork, energy, fed, floor, garbage, memory, used_cpus
+from snnbench.worker import afterwork, fed, floor, garbage, measure, used_cpus
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Announce, Reply, Request, silent
-from snnbench.worker.neuron_share import LinearLayers
 from snnbench.worker.peaks import Peaks
-from snnbench.worker.probes import Probes
 from snnbench.worker.relay import Relay
 from snnbench.worker.timed_epochs import TimedEpochs
 from snnbench.worker.timed_phase import TimedPhase, busy_ns
@@ -83,16 +81,22 @@ class Measurement:
             garbage.collect_as_usual()
         if self.relay and self.request.measure == "time" and not case.device.startswith("cuda"):
             self.relay.wait()
-        unbuilt_bytes = memory.settled_bytes() if self.request.measure == "memory" else 0
+        own = None if self.request.measure in ("time", "verify") else measure.own(self.request.measure, self.backend)
+        if own:
+            own.before_build()
         started = time.perf_counter_ns()
         session = self._session(self.problem)
         session.synchronise(None)
         self._build_ns = time.perf_counter_ns() - started
-        self._build_bytes = max(0, memory.settled_bytes() - unbuilt_bytes) if self.request.measure == "memory" else 0
+        if own:
+            own.after_build()
         reply.settings["provider"] = session.provider()
         if parts := getattr(session, "parts", None):  # only a session that divides the work has parts
             reply.settings["split"] = parts.split
-        {"verify": self._verify, "time": self._time, "memory": self._memory}[self.request.measure](session, reply)
+        if own:
+            self._measure(own, session, reply)
+        else:
+            {"verify": self._verify, "time": self._time}[self.request.measure](session, reply)
         reply.settings["provider"] = session.provider()  # a library may choose its kernel at the first call
         if not reply.outcome and variant.provider:
             self._prove(session, variant.provider, reply)
@@ -183,16 +187,16 @@ class Measurement:
             if not self._spot(reply, name, check, check.check(answer), answer):
                 return
 
-    def _memory(self, session: Session, reply: Reply) -> None:
+    def _measure(self, own: measure.OwnCell, session: Session, reply: Reply) -> None:
+        """Do a measure that has cells of its own, and check the answer of its pass."""
         phase = "train" if set(self.phases) - {"inference"} else "inference"
-        measured, spikes, gradients = memory.measure(session, self.backend, phase)
+        spikes, gradients = own.measure(session, phase)
         check, answer = self._checks.check(0, phase), session.answer(spikes, gradients)
         if self._spot(reply, phase, check, check.check(answer), answer):
-            measured["host"]["build_bytes"] = self._build_bytes
-            if reason := memory.overbuilt(measured["static_bytes"], self._build_bytes):
+            if reason := own.complaint():
                 reply.outcome = failed("incorrect", reason)
             else:
-                reply.memory = measured
+                setattr(reply, self.request.measure, own.of_record())
 
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check its answers to old and new content, and compare its time with the floor."""
@@ -202,8 +206,12 @@ class Measurement:
         settle = (lambda: None) if busy else afterwork.settle
         peaks = Peaks(self.backend, session, case, self.phases, busy_ns=busy, settle=settle)
         peaks.look()
-        probes = Probes(self.backend, session, case, settle)
-        probes.look()
+        work = measure.Work(
+            self.request, self.backend, self.build, self.variant, self.problem, session, settle
+        )
+        measures = measure.of(work)
+        for each in measures:
+            each.begin()
         phases: dict[str, Any] = {}
         measured: dict[str, TimedEpochs | TimedPhase] = {}
         with ExitStack() as stack:
@@ -211,7 +219,6 @@ class Measurement:
             reply.settings |= feed.settings() if feed else {}
             contents = Contents(self.problem, random_seed(), FIRST_DRAWN + random_seed())
             reply.settings["first_content"] = contents.first
-            layers = LinearLayers(self.request, self.backend, self.build, self.variant, self.problem)
             for number, name in enumerate(self.phases):
                 if phases:
                     peaks.look_if_cheap()
@@ -230,7 +237,7 @@ class Measurement:
                     return
                 if not self._proved(timed, reply):
                     return
-                timed.measure_further(layers)
+                timed.measure_further(measures)
                 measured[name] = timed
                 phases[name] = timed.as_dict()
                 phases[name]["contention"]["timed_cpus"] = cpus
@@ -248,12 +255,16 @@ class Measurement:
         if reasons := floor.complaints(case, peaks.by_name, phases):
             reply.outcome = failed("below-floor", "; ".join(reasons.values()))
             return
-        probes.look()
+        for each in measures:
+            each.end()
         for name, phase in phases.items():
             phase |= floor.beside(case, name, peaks.by_name, phase) | {"build_ns": self._build_ns}
-        reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
-        turns = {"turns": self.turns.taken} if self.turns else {}
-        reply.settings |= probes.settings() | energy.settings(self.request, phases) | layers.settings() | turns
+        reply.phases, reply.peaks = phases, peaks.as_dict()
+        reply.settings |= {"turns": self.turns.taken} if self.turns else {}
+        for each in measures:
+            reply.settings |= each.settings(phases)
+            for name, part in each.of_record().items():
+                setattr(reply, name, part)
 
     def _proved(self, timed: TimedEpochs | TimedPhase, reply: Reply) -> bool:
         """Whether the answers of a timed phase are right and its time is that of the work."""

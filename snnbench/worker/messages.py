@@ -28,9 +28,8 @@ class BadRequest(ValueError):
 class Request:
     """A task for a worker: one measurement of one variant of one adapter.
 
-    `phases` are timed in this order. With `energy` the energy of their passes is measured, and with `neuron_share` the
-    time of the same passes without neurons. Memory takes `train` if
-    any of them is not `inference`, else `inference`. Lengths are in nanoseconds. `patience_s` is how long a worker
+    `phases` are timed in this order, and `further` are the measures that the protocol asks for. Memory takes `train` if
+    any phase is not `inference`, else `inference`. Lengths are in nanoseconds. `patience_s` is how long a worker
     waits for the worker that takes turns with it. The worker applies `memory_limit_bytes` and `cpus` to itself before
     it imports anything else.
     """
@@ -44,8 +43,7 @@ class Request:
     min_repetition_ns: int = 10_000_000
     max_phase_ns: int = 5_000_000_000
     check_ns: int = 2_000_000_000
-    energy: bool = False
-    neuron_share: bool = False
+    further: tuple[str, ...] = ()
     patience_s: float = 0.0
     memory_limit_bytes: int | None = None
     cpus: tuple[int, ...] = ()
@@ -141,7 +139,7 @@ def decode_request(text: str) -> Request | ImportRequest:
         if "graph" in fields:
             return ImportRequest(**fields)
         fields["case"] = workloads.decode(fields["case"])
-        for name in ("phases", "cpus"):
+        for name in ("phases", "further", "cpus"):
             fields[name] = tuple(fields.get(name, ()))
         return Request(**fields)
     except (TypeError, KeyError, AttributeError, RecursionError, json.JSONDecodeError) as error:

@@ -26,8 +26,8 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.spot_checks import SpotChecks
 from snnbench.worker import contention, timing, used_cpus
 from snnbench.worker.fed import Fed
+from snnbench.worker.measure import Measure
 from snnbench.worker.messages import Request
-from snnbench.worker.neuron_share import LinearLayers
 
 LOADER, COMPUTE = "loader", "compute"
 ORDERS = {"epoch": 0, "compute": 1000, "loader": 2000}
@@ -91,8 +91,8 @@ class TimedEpochs:
         if self.name == LOADER:
             self._timing.first_call_ns = self._epochs[0].first_ns
 
-    def measure_further(self, layers: LinearLayers) -> None:
-        """Measure nothing: epochs have no energy so far, and are more than a pass."""
+    def measure_further(self, measures: Iterable[Measure]) -> None:
+        """Measure nothing: an epoch is more than passes."""
 
     def as_dict(self) -> dict[str, Any]:
         """The raw durations, those of the parts, the mean loss and the accuracy of each epoch."""

@@ -1,7 +1,7 @@
 """One timed phase: its durations, the proof of its answers, and why its time may not be that of the work."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from statistics import median
@@ -13,11 +13,11 @@ from snnbench.proof.fresh import Contents
 from snnbench.proof.passes import pieces
 from snnbench.proof.phase_proof import PhaseProof
 from snnbench.proof.spot_checks import SpotChecks
-from snnbench.worker import afterwork, contention, energy, timing
+from snnbench.worker import afterwork, contention, timing
 from snnbench.worker.durations import trial_median
 from snnbench.worker.instructions import Count, uncounted
+from snnbench.worker.measure import Measure, Timed
 from snnbench.worker.messages import Request
-from snnbench.worker.neuron_share import LinearLayers, WithoutNeurons
 from snnbench.worker.turns import Turns
 
 WARM_NS = 50_000_000
@@ -91,8 +91,7 @@ class TimedPhase:
         self._drawn_ns: list[float] = []
         self._timing = timing.Timing()
         self._foreign: dict[str, Any] = {}
-        self._energy: energy.Energy | None = None
-        self._without_neurons: WithoutNeurons | None = None
+        self._further: dict[str, Any] = {}
 
     def durations(self) -> dict[str, Any]:
         """The raw durations."""
@@ -100,28 +99,13 @@ class TimedPhase:
 
     def as_dict(self) -> dict[str, Any]:
         """The raw durations, the contention during them, and what was measured on further passes."""
-        further = {"energy": self._energy, "without_neurons": self._without_neurons}
-        measured = {name: asdict(each) for name, each in further.items() if each is not None}
-        return self.durations() | {"contention": self._foreign} | measured
+        return self.durations() | {"contention": self._foreign} | self._further
 
-    def measure_further(self, layers: LinearLayers) -> None:
-        """Measure more passes: their energy, and their time beside passes without neurons, as the request asks."""
-        self._measure_energy()
-        if self._turns is None:
-            self._without_neurons = layers.beside(self.name, self._phase, self._timing.passes)
-
-    def _measure_energy(self) -> None:
-        """Measure the energy of more passes, if the request asks for it and the machine counts it.
-
-        The phase `backward` has none: each of its passes needs a forward pass before.
-        """
-        counter = energy.counter(self._request.case.device) if self._request.energy else None
-        if counter and self._phase.prepare is None:
-            pass_ns = trial_median(self._timing.repetitions_ns, self._timing.passes)
-            if self._on_cpu:
-                afterwork.settle()  # threads that still wait in a loop are not idle
-            with suppress(OSError):  # a counter that fails takes no time from the record; the settings say so
-                self._energy = energy.measure(self._phase, pass_ns, counter, self._busy_ns)
+    def measure_further(self, measures: Iterable[Measure]) -> None:
+        """Let each measure run more passes."""
+        timed = Timed(self.name, self._phase, self._timing, self._busy_ns, self._turns is not None)
+        for measure in measures:
+            self._further |= measure.after(timed)
 
     def measure(self) -> None:
         """Time the phase, and compare its answers to old and new content."""

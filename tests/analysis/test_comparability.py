@@ -57,10 +57,11 @@ def test_two_processors_of_one_name_are_not_compared() -> None:
 
 
 def test_protocol_older_than_a_key_is_read_with_its_default() -> None:
-    """Nine shipped recordings lack `energy` and `neuron_share`; --allow protocol would have hidden real changes."""
-    assert matched(OLD, other(check_seconds=2.0, energy=False, neuron_share=False, memory_limit_gib=None))[1] == []
-    with pytest.raises(Incomparable, match=r"protocol\.energy: False in old, True in new"):
-        matched(OLD, other(energy=True))
+    """Nine shipped recordings lack keys; --allow protocol would have hidden real changes."""
+    assert matched(OLD, other(check_seconds=2.0, energy=False, memory_limit_gib=None))[1] == []
+    assert matched(OLD, other(energy=True))[1] == [], "it is measured after the times"
+    with pytest.raises(Incomparable, match=r"protocol\.memory_limit_gib: unknown in old, 2\.0 in new"):
+        matched(OLD, other(memory_limit_gib=2.0))
 
 
 def test_two_unknown_machines_are_not_the_same() -> None:

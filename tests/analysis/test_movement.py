@@ -12,9 +12,9 @@ import pytest
 from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.compare import Comparison, compare
 from snnbench.analysis.decision import Thresholds
+from snnbench.measures.probes.levels import levels
 from snnbench.recording.record import Record
 from snnbench.report.text import change_table
-from snnbench.worker.probe import levels
 from tests.recordings import recording, trials
 
 BASE = (0.98, 0.99, 1.0, 1.01, 1.02)

@@ -221,4 +221,4 @@ def test_energy_below_the_noise_of_idle_power_has_no_rank() -> None:
     records = [*with_energy(times("a", 2), 1.0), *with_energy(times("b", 1), -0.1)]
     (ranked_case,) = ranked(*records, metric="energy").rankings
     assert [entry.contender for entry in ranked_case.entries] == ["a"]
-    assert ranked_case.apart == [("b", "the noise of idle power exceeds its energy")]
+    assert ranked_case.apart == [("b", "noise exceeds its energy")]

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from snnbench import measures
 from snnbench.cases.outcome import decode
 from snnbench.checking import records
+from snnbench.measures.memory import harness as memory_rule
 from snnbench.plan.config import Protocol
 from tests.checking.test_proof import measured
 from tests.fakes import CASE
@@ -101,7 +103,7 @@ def test_static_bytes_hold_at_least_weights_and_input(dtype: Any, size: int, lay
             "static_bytes": static_bytes,
             "host": {"peak_bytes": 5, "retained_bytes": None} | host,
         }
-        return list(records.memory(record("a", "memory", case=case, memory=memory)))
+        return list(memory_rule.complaints(record("a", "memory", case=case, memory=memory), 8))
 
     least = size * numbers
     assert complaints(least) == []
@@ -126,9 +128,11 @@ def test_static_bytes_hold_at_least_weights_and_input(dtype: Any, size: int, lay
 def test_each_rule_applies_to_its_records(
     monkeypatch: pytest.MonkeyPatch, status: str, measure: str, schema: int, rules: set[str]
 ) -> None:
-    for name in ("outcome", "name", "proof", "durations", "floor", "memory", "flags"):
+    for name in ("outcome", "name", "proof", "durations", "floor", "flags"):
         function = "floors" if name == "floor" else name
         monkeypatch.setattr(records, function, lambda *given, name=name: iter([f"{name} was asked"]))
+    memory = measures.Harness(cells="memory", complaints=lambda *given: iter(["memory was asked"]))
+    monkeypatch.setattr(measures, "harnesses", lambda: {"memory": memory, "other": measures.Harness()})
     kind = {"verdict": "exact"} if status == "measured" else {"kind": "crash", "reason": "died"}
     complaints = list(
         records.complaints(record("a", measure, outcome=decode({"status": status, **kind})), schema, "", PROTOCOL)
@@ -149,17 +153,6 @@ def test_failing_rule_is_a_complaint(monkeypatch: pytest.MonkeyPatch, error: Exc
     cell_record = measured({}, measure="verify")
     texts = [text for rule, text in records.complaints(cell_record, 2, "", PROTOCOL) if rule == "flags"]
     assert texts == [f"malformed: {type(error).__name__}: {error}"]
-
-
-def test_every_probe_needs_two_looks() -> None:
-    sound = {name: {"looks_ns": [[5, 6], [7, 8]]} for name in ("interpreter", "calls", "copy", "product")}
-    assert list(records.probes(record("a", probes=sound))) == []
-    assert list(records.probes(record("a", probes=sound | {"launch": {"looks_ns": [[1], [1]]}}))) == []
-    assert list(records.probes(record("a"))) == ["no probe interpreter or calls or copy or product"]
-    once = sound | {"copy": {"looks_ns": [[5, 6]]}}
-    assert list(records.probes(record("a", probes=once))) == ["probe copy was looked at 1 times, not 2"]
-    by_rule = dict(records.complaints(record("a", probes={}), 6, "a laptop", PROTOCOL))
-    assert "probes" in by_rule and "probes" not in dict(records.complaints(record("a"), 5, "a laptop", PROTOCOL))
 
 
 def test_memory_growth_must_be_flagged() -> None:

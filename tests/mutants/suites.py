@@ -51,7 +51,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     ),
     "recording/merge": ("recording/merge_by_hand", "recording/readers_of_attempts"),
     "plan/selection": ("plan/selection",),
-    "worker/memory": ("worker/memory_readings", "system/memory"),
+    "measures/memory/worker": ("measures/memory_readings", "system/memory"),
     "worker/contention": ("worker/contention",),
     "recording/attempts": ("recording/attempts", "recording/readers_of_attempts"),
     "report/text/verdict_table": ("report/verdicts",),

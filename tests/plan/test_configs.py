@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from snnbench import measures
 from snnbench.adapter import reading
 from snnbench.adapter.declaration import Adapter
 from snnbench.cases import case
@@ -136,6 +137,6 @@ def test_shipped_config_has_its_files_name_and_an_analysis(file: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
 def test_shipped_config_sets_every_protocol_key(path: Path) -> None:
-    """The exception is a worker's memory limit: it depends on the machine."""
+    """The exceptions are a worker's memory limit, which depends on the machine, and measures that it does not ask for."""
     given = tomllib.loads(path.read_text(encoding="utf-8"))["protocol"]
-    assert set(config.Protocol.model_fields) - set(given) <= {"memory_limit_gib"}
+    assert set(config.Protocol.model_fields) - set(given) <= {"memory_limit_gib", *measures.asked_for()}

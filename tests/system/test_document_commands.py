@@ -25,12 +25,13 @@ STANDS_FOR = {"CELL": "7b19574b", "LIBRARY": "sinabs"}
 MEASURING = {"run", "verify", "ab"}
 CHOICES = {"--config", "--only", "--set", "--adapter", "--executor", "--slurm", "--shard"}
 """Options of measuring commands that `run --dry-run` has, too."""
-DEAR = {"nir", "env", "site", "network", "--aa", "--figures", "--replay", "--samples"}
+DEAR = {"nir", "env", "site", "network", "--figures", "--replay", "--samples"}
 """Words of commands of which only the files are looked up here; test_documented.py parses them."""
 FILE = re.compile(r"(\.\./)?[\w./-]+(\.(py|toml|nir|md)|@[\w-]+)")
 PAGES = [*DOCUMENTS, ROOT / "docker" / "README.md"]
-GUIDES = [path for path in PAGES if command_lines(written(path)) and path.name != "add-a-workload.md"]
-"""tests/system/test_new_workload.py has the tutorial that adds a module to the package."""
+OF_A_CHECKOUT = ("add-a-workload.md", "add-a-measure.md")
+"""Tutorials that add to the package: tests/system/test_new_workload.py and test_new_measure.py have them."""
+GUIDES = [path for path in PAGES if command_lines(written(path)) and path.name not in OF_A_CHECKOUT]
 
 
 def name(path: Path) -> str:

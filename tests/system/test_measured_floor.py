@@ -115,7 +115,7 @@ import time
 from pathlib import Path
 
 from snnbench.backends import numpy as driver
-from snnbench.worker.probes import SIDES
+from snnbench.measures.probes.worker import SIDES
 
 
 class Backend(driver.Backend):

@@ -24,8 +24,6 @@ min_repetition_ms = 1.0
 max_phase_seconds = 1.0
 timeout_seconds = 120.0
 check_seconds = 1.0
-energy = false
-neuron_share = false
 seed = 0
 remeasure = 0
 

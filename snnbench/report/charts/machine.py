@@ -5,13 +5,13 @@ from typing import Any
 
 import altair as alt
 
+from snnbench.measures.probes.levels import WORDS
 from snnbench.recording.drift import FACTOR, Level, relative
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report.charts import style
 from snnbench.report.numbers import counted
 from snnbench.report.section import Chart, Table
-from snnbench.worker.probe import WORDS
 
 MAX_POINTS = 1000
 """The most cells that are drawn; of more cells, every second, third and so on."""

@@ -1,21 +1,14 @@
 """The sections of charts: one chart for each setting, at the size with most contenders."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from snnbench.cases.case import Case
 from snnbench.report import wording
-from snnbench.report.charts import dots, energy, firstcall, lines, memory, neuron_share, pareto, split
+from snnbench.report.charts import dots, firstcall, lines, memory, pareto, split
 from snnbench.report.charts import ratios as ratio_lines
-from snnbench.report.findings import Findings, about_intervals
-from snnbench.report.section import Chart, Section, Table
-from snnbench.report.text import share_table
-
-PEAK = "peak"
-"""Placeholder for the peak of the device or of the host."""
-PANELS = 16
-"""The most charts of a section; the numbers of the others are in the tidy data."""
+from snnbench.report.findings import PEAK, Findings, about_intervals
+from snnbench.report.section import PANELS, Chart, Section, Table
 
 
 def times(findings: Findings) -> Section:
@@ -38,7 +31,7 @@ def times(findings: Findings) -> Section:
     ]
     if not makers:
         sentences.append("Neurons were not swept, but another size was: the charts are those of growth, below.")
-    return _section("time", title, sentences, makers)
+    return Section.of_charts("time", title, sentences, makers)
 
 
 def _intervals(findings: Findings) -> str:
@@ -50,54 +43,13 @@ def memories(findings: Findings) -> Section:
     title, phase = "Memory", memory.phase_of(findings)
     if not phase:
         return Section("memory", title, ["Left out: memory was not measured."])
-    shown = _fullest(findings, (phase, PEAK), (phase, "static"))
+    shown = findings.fullest_of_each((phase, PEAK), (phase, "static"))
     makers = [partial(memory.bars, findings, case) for case in shown]
     sentences = [
         f"Of one pass of {phase}, in a process that timed nothing: static (weights, input, cotangent), retained (what "
         "a forward pass leaves for the backward pass), and the peak above these."
     ]
-    return _section("memory", title, sentences, makers)
-
-
-def energies(findings: Findings) -> Section:
-    """Energy beyond idle power."""
-    title, phase = "Energy", findings.headline
-    shown = [
-        case
-        for case in _fullest(findings, (phase, energy.METRIC))
-        if any(point.ranked for point in findings.points(case, phase, energy.METRIC))
-    ]
-    if not shown:
-        return Section("energy", title, ["Left out: no machine of this recording counts energy."])
-    makers = [partial(energy.bars, findings, case, phase) for case in shown]
-    sentences = [
-        f"One pass of {phase}: the joules that the counter adds up while passes run, less the idle power before them. "
-        "Each is the median over trials. Contenders that deviate are left out."
-    ]
-    return _section("energy", title, sentences, makers)
-
-
-def neuron_shares(findings: Findings) -> Section:
-    """How much of a pass is the neuron."""
-    title, phase = "The neuron's share", findings.headline
-    shown = [
-        case
-        for cases in findings.settings.values()
-        for case in cases
-        if any(point.ranked for point in findings.points(case, phase, neuron_share.METRIC))
-    ]
-    if not shown:
-        return Section("neuron-share", title, ["Left out: no pass was timed without its neurons."])
-    makers = [partial(neuron_share.bars, findings, case, phase) for case in shown]
-    sentences = [
-        f"One pass of {phase}, and the same pass with the identity in place of each neuron: the linear layers alone. "
-        "The share is the rest. Both ran in one process, in turn. A share below 0 means that the whole pass is faster "
-        "than the framework's own linear layers. Contenders that deviate are left out."
-    ]
-    section = _section("neuron-share", title, sentences, makers)
-    if (shares := share_table.table(findings.results, phase)).rows:
-        section = replace(section, tables=[replace(shares, caption=share_table.TITLE)])
-    return section
+    return Section.of_charts("memory", title, sentences, makers)
 
 
 def fronts(findings: Findings) -> Section:
@@ -105,7 +57,7 @@ def fronts(findings: Findings) -> Section:
     title, phase, held = "Time against memory", findings.headline, memory.phase_of(findings)
     shown = [
         case
-        for case in (_fullest(findings, (phase, "time"), (held, PEAK)) if phase and held else [])
+        for case in (findings.fullest_of_each((phase, "time"), (held, PEAK)) if phase and held else [])
         if len(pareto.pairs_of(findings, case, phase, held)) > 1
     ]
     if not shown:
@@ -114,13 +66,13 @@ def fronts(findings: Findings) -> Section:
     sentences = [
         "No contender is both faster and smaller than one on the Pareto front. Contenders that deviate are left out."
     ]
-    return _section("pareto", title, sentences, makers)
+    return Section.of_charts("pareto", title, sentences, makers)
 
 
 def splits(findings: Findings) -> Section:
     """Forward and backward."""
     title = "Forward and backward"
-    shown = _fullest(findings, ("forward", "time"), ("backward", "time"))
+    shown = findings.fullest_of_each(("forward", "time"), ("backward", "time"))
     if not shown:
         return Section("split", title, ["Left out: forward and backward were not both timed."])
     makers = [partial(split.bars, findings, case) for case in shown]
@@ -128,7 +80,7 @@ def splits(findings: Findings) -> Section:
         "Both are timed in passes of their own, with a wait between, so they need not add up to a training pass, "
         "which the tick marks."
     ]
-    return _section("split", title, sentences, makers)
+    return Section.of_charts("split", title, sentences, makers)
 
 
 def first_calls(findings: Findings) -> Section:
@@ -136,7 +88,7 @@ def first_calls(findings: Findings) -> Section:
     title, phase = "First call", findings.headline
     shown = [
         case
-        for case in (_fullest(findings, (phase, "time"), (phase, "first_call")) if phase else [])
+        for case in (findings.fullest_of_each((phase, "time"), (phase, "first_call")) if phase else [])
         if any(point.ranked for point in findings.points(case, phase))
     ]
     if not shown:
@@ -147,7 +99,7 @@ def first_calls(findings: Findings) -> Section:
         "and a cheap pass is ahead in total from some pass on: first call + (passes - 1) * pass. Starting a process is "
         "in neither."
     ]
-    return _section("first-call", title, sentences, makers)
+    return Section.of_charts("first-call", title, sentences, makers)
 
 
 def ratios(findings: Findings) -> Section:
@@ -207,24 +159,3 @@ def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) ->
 def _last(ratio: str | None) -> float:
     """Sort key of a ratio: rows without one come last."""
     return float(ratio) if ratio and ratio != "-" else float("inf")
-
-
-def _fullest(findings: Findings, *metrics: tuple[str, str]) -> list[Case]:
-    """For each setting, the case in which most contenders have all the metrics."""
-    fullest = []
-    for cases in findings.settings.values():
-        named = [
-            (phase, f"{findings.memory(cases[0])}_peak" if metric == PEAK else metric) for phase, metric in metrics
-        ]
-        if (case := findings.fullest(cases, *named)) is not None:
-            fullest.append(case)
-    return fullest
-
-
-def _section(name: str, title: str, sentences: Sequence[str], makers: Sequence[Callable[[str], Chart]]) -> Section:
-    charts = [make(f"{name}-{number}") for number, make in enumerate(makers[:PANELS], start=1)]
-    left = len(makers) - PANELS
-    closing = (
-        [f"{left} more charts are left out; their numbers are in the tidy data (--format csv)."] if left > 0 else []
-    )
-    return Section(name, title, sentences, charts=charts, closing=closing)

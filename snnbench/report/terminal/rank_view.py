@@ -6,7 +6,7 @@ from rich.text import Text
 from snnbench.analysis.rank import Mean, Ranked, Ranking
 from snnbench.report.section import Table
 from snnbench.report.terminal.drawing import draw, note, paragraph
-from snnbench.report.text.rank_table import NAMES, one_rank, ranking_table
+from snnbench.report.text.rank_table import METRICS, one_rank, ranking_table
 from snnbench.report.text.table import captions
 
 LEGEND = (
@@ -18,7 +18,7 @@ LEGEND = (
 def show(console: Console, ranked: Ranked) -> None:
     """Print the rankings, the contenders without a rank, and geometric means of ratios over several cases."""
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
-    what = f": {NAMES[ranked.metric]} over those of {ranked.baseline}"
+    what = f": {METRICS[ranked.metric].plural} over those of {ranked.baseline}"
     console.print(Text.assemble((ranked.recording, "bold"), what))
     note(console, f"all cases: {common}")
     for fact in [*([ranked.lacking] if ranked.lacking else []), *(f"allowed: {fact}" for fact in ranked.allowed)]:

@@ -10,11 +10,9 @@ from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report import answer, findings
 from snnbench.report.findings import Findings
-from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
 from snnbench.report.terminal.drawing import draw, note, paragraph
-from snnbench.report.text import crossover_table, epoch_table, share_table
-from snnbench.report.text.pipeline_table import TITLE, predictions
+from snnbench.report.text import epoch_table, over_cases
 from snnbench.report.text.recording_tables import distance_table, extents, measurements
 from snnbench.report.text.table import captions
 from snnbench.report.wording import model, remarks
@@ -49,12 +47,8 @@ def show(console: Console, recording: Recording) -> None:
         console.print()
         for sentence in epoch_table.sentences(results.results, recording.records):
             paragraph(console, sentence, indent=2)
-    if (pipelines := predictions(results.results, results.headline)).rows:
-        draw(console, [(TITLE, pipelines)], [LOWER_BOUNDS])
-    if (crossings := crossover_table.table(results.results, results.headline)).rows:
-        draw(console, [(crossover_table.TITLE, crossings)], [crossover_table.LEGEND])
-    if (shares := share_table.table(results.results, results.headline)).rows:
-        draw(console, [(share_table.TITLE, shares)], [share_table.LEGEND])
+    for title, table, about in over_cases.tables(results.results, results.headline):
+        draw(console, [(title, table)], [about])
     _show_reasons(console, results.results.values())
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from snnbench.measures.probes.levels import WORDS
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
@@ -11,7 +12,6 @@ from snnbench.report.wording import title
 from snnbench.units import MIB
 from snnbench.worker.contention import others_cpus
 from snnbench.worker.durations import Summary, median_ns, pass_ns, summarise
-from snnbench.worker.probe import WORDS
 
 SINGLE = {
     "fresh_ns": "on content in another order",

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from snnbench import measures
 from snnbench.analysis.rank import Entry, Mean, Ranked, Ranking
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
@@ -11,11 +12,8 @@ from snnbench.report.text.table import captions, interval, rounded, to_csv
 from snnbench.report.wording import title
 from snnbench.units import quantities, quantity
 
-UNITS = {"time": "ns", "energy": "joules"}
-"""The units of the metrics that are ranked."""
-NAMES = {"time": "times", "energy": "energies"}
-WORDS = {"time": {}, "energy": {"slower": "more", "faster": "less"}}
-"""The words of a test, where those of times do not fit."""
+METRICS = {"time": measures.Ranked("ns", "times", "slower", "faster"), **measures.ranked()}
+"""The metrics that are ranked: their unit, their name for several, and the words of a test."""
 
 CSV_COLUMNS = (
     *("case", "title", "phase", "rank", "contender", "{0}", "low_{1}", "high_{1}", "trials_{1}"),
@@ -41,10 +39,10 @@ def csv(ranked: Ranked) -> str:
         shared = {"case": ranking.case.key, "title": title(ranking.case), "phase": ranking.phase}
         for entry in ranking.entries:
             row = _of_entry(entry, ranked.metric)
-            trials = f"trials_{UNITS[ranked.metric]}"
+            trials = f"trials_{METRICS[ranked.metric].unit}"
             rows.append(shared | row | {trials: " ".join(map(str, row[trials]))})
         rows += [shared | {"contender": name, "reason": reason} for name, reason in ranking.apart]
-    unit = UNITS[ranked.metric]
+    unit = METRICS[ranked.metric].unit
     return to_csv(rows, [column.format(f"{ranked.metric}_{unit}", unit) for column in CSV_COLUMNS])
 
 
@@ -75,7 +73,8 @@ FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markd
 
 def _lines(ranked: Ranked, mark: str, shown: Callable[[Table], str]) -> Iterator[str]:
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
-    yield f"{ranked.recording}: {NAMES[ranked.metric]} over those of {ranked.baseline}; {one_rank(ranked.metric)}"
+    plural = METRICS[ranked.metric].plural
+    yield f"{ranked.recording}: {plural} over those of {ranked.baseline}; {one_rank(ranked.metric)}"
     yield f"{'' if not mark else chr(10)}all cases: {common}"
     facts = [*([ranked.lacking] if ranked.lacking else []), *(f"allowed: {fact}" for fact in ranked.allowed)]
     yield from (f"{'' if not mark else chr(10)}{fact}" for fact in facts)
@@ -120,11 +119,11 @@ def ranking_table(ranking: Ranking, baseline: str, metric: str = "time") -> Tabl
             (
                 "-" if entry.rank is None else str(entry.rank),
                 entry.contender,
-                quantity(entry.side.summary.median, UNITS[metric]),
+                quantity(entry.side.summary.median, METRICS[metric].unit),
                 ratio,
                 within,
                 _word(entry, metric),
-                quantities(entry.side.summary.trials, UNITS[metric]),
+                quantities(entry.side.summary.trials, METRICS[metric].unit),
                 _reason(entry),
             )
         )
@@ -135,7 +134,7 @@ def ranking_table(ranking: Ranking, baseline: str, metric: str = "time") -> Tabl
 
 def _word(entry: Entry, metric: str) -> str:
     word = entry.cell.word if entry.cell else "baseline"
-    return WORDS[metric].get(word, word)
+    return {"slower": METRICS[metric].slower, "faster": METRICS[metric].faster}.get(word, word)
 
 
 def _reason(entry: Entry) -> str:
@@ -145,7 +144,7 @@ def _reason(entry: Entry) -> str:
 def _of_entry(entry: Entry, metric: str) -> dict[str, Any]:
     difference = entry.cell.difference if entry.cell else None
     low, high = entry.interval or (None, None)
-    unit = UNITS[metric]
+    unit = METRICS[metric].unit
     return {
         "rank": entry.rank,
         "contender": entry.contender,

@@ -3,20 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from snnbench import measures
 from snnbench.analysis.results import PHASES, Result, headline, reasons, results_by_case
 from snnbench.cases.case import Case
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.reading import Recording
-from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
-from snnbench.report.text import crossover_table, epoch_table, share_table
+from snnbench.report.text import epoch_table, over_cases
 from snnbench.report.text import table as tables
-from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.wording import measured_of, missing, model, remarks, title
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
-SHARE = "neuron_share"
 DISTANCES = (
     "library",
     "held to its own rule",
@@ -58,13 +56,8 @@ def _recording(recording: Recording, heading: str) -> list[str]:
     if sentences := epoch_table.sentences(by_case, recording.records):
         parts += [*(f"- {sentence}" for sentence in sentences), ""]
     for phase in headline(recording.records):
-        if (pipelines := predictions(by_case, phase)).rows:
-            parts += [f"{heading}# {TITLE}", "", tables.markdown(pipelines), "", LOWER_BOUNDS, ""]
-        if (crossings := crossover_table.table(by_case, phase)).rows:
-            title_ = f"{heading}# {crossover_table.TITLE}"
-            parts += [title_, "", tables.markdown(crossings), "", crossover_table.LEGEND, ""]
-        if (shares := share_table.table(by_case, phase)).rows:
-            parts += [f"{heading}# {share_table.TITLE}", "", tables.markdown(shares), "", share_table.LEGEND, ""]
+        for about, table, legend in over_cases.tables(by_case, phase):
+            parts += [f"{heading}# {about}", "", tables.markdown(table), "", legend, ""]
     return parts
 
 
@@ -91,9 +84,13 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
     columns += ["x floor"] if phases else []
     rates = [f"{case.SAMPLES}/s"] if phases and case.SAMPLES else []
     columns += rates
-    joules = [f"{phases[0]} J"] if phases and any((phases[0], "energy") in result.summaries for result in shown) else []
-    share = ["neuron %"] if phases and any((phases[0], SHARE) in result.summaries for result in shown) else []
-    columns += joules + share + other_times + sizes
+    further = [
+        one
+        for one in measures.reports().values()
+        if phases and any((phases[0], one.metric) in result.summaries for result in shown)
+    ]
+    headings = [one.heading(phases[0]) for one in further]
+    columns += headings + other_times + sizes
     columns += ["first call ms", "trials"] if phases else []
     rows = []
     for result in shown:
@@ -105,8 +102,7 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
             cells += [_ratio(result, base, phases[0])] if base else []
             cells += [_times_floor(result, phases[0])]
             cells += [_rate(case, result.summaries.get((phases[0], "time")))] if rates else []
-            cells += [_joules(result.summaries.get((phases[0], "energy")))] if joules else []
-            cells += [_share(result, phases[0])] if share else []
+            cells += [one.cell(result, phases[0]) for one in further]
             cells += [_value(result.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
         if memory:
             cells += [_value(result.summaries.get((memory, f"{memory_of}_{m}")), MIB) for m in ("peak", "retained")]
@@ -115,8 +111,8 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
             cells += [_value(result.summaries.get((phases[0], "first_call")), 1e6)]
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(result.flags))}"]
         rows.append(cells)
-    leaving = (*sizes[1:], "first call ms", *reversed(other_times), *sizes[:1], "trials", "version", *rates, *joules)
-    leaving += (*share, "x floor")
+    leaving = (*sizes[1:], "first call ms", *reversed(other_times), *sizes[:1], "trials", "version", *rates, *headings)
+    leaving += ("x floor",)
     return Table(columns, rows, texts=3, leaving=leaving, bars="ratio")
 
 
@@ -180,21 +176,6 @@ def _rate(case: Case, summary: Summary | None) -> str:
 
 def _value(summary: Summary | None, unit: float) -> str:
     return "-" if summary is None else number(summary.median / unit)
-
-
-def _joules(summary: Summary | None) -> str:
-    """An energy; noise of the idle power may put it below 0."""
-    return _value(summary, 1.0) if summary is None or summary.median > 0 else "noise"
-
-
-def _share(result: Result, phase: str) -> str:
-    """The neuron's share of a phase in percent: the quartiles over trials, or half of the spread within one trial."""
-    summary, within = (result.summaries.get((phase, metric)) for metric in (SHARE, f"{SHARE}_spread"))
-    if summary is None or within is None or result.verdict == "deviates":
-        return "-"
-    if summary.count > 1:
-        return f"{summary.median:.0%} ({summary.low:.0%}-{summary.high:.0%})".replace("%", "")
-    return f"{summary.median:.0%} ±{within.median / 2:.1%}".replace("%", "")
 
 
 def _spread(summary: Summary | None, unit: float) -> str:

@@ -6,11 +6,11 @@ import pytest
 
 from snnbench.analysis.metrics import metrics
 from snnbench.analysis.results import results_by_case
-from snnbench.checking.records import neuron_shares
+from snnbench.measures.neuron_share import report
+from snnbench.measures.neuron_share import table as share_table
+from snnbench.measures.neuron_share.harness import complaints
 from snnbench.recording.record import Record
-from snnbench.report.page import chart_sections
 from snnbench.report.page.outline import outline
-from snnbench.report.text import share_table
 from snnbench.report.text.recording_tables import markdown
 from tests.recordings import deviating, recording, timed
 from tests.report.test_charts import chart_findings, values
@@ -43,7 +43,7 @@ def test_share_has_bars_of_linear_layers_and_neurons() -> None:
         shared(deviating("other", train=1.0), [1, 1, 1], [1, 1, 1]),
         timed("unmeasured", train=1.0),
     ]
-    (chart,) = chart_sections.neuron_shares(chart_findings(*records)).charts
+    (chart,) = report.section(chart_findings(*records)).charts
     assert [row[0] for row in chart.table.rows] == ["fused", "slow"]
     assert [row[3:6] for row in chart.table.rows] == [["5", "-25.0", "0.0"], ["2", "80.0", "0.0"]]
     lengths = {(row["library"], row["part"]): row["ms"] for row in values(chart)}
@@ -71,9 +71,9 @@ def column(text: str) -> list[str]:
 
 
 def test_check_wants_a_whole_pass_beside_each_without_neurons() -> None:
-    assert list(neuron_shares(shared(timed("one", train=10.0), [2, 2, 2], [10, 10, 10]))) == []
+    assert list(complaints(shared(timed("one", train=10.0), [2, 2, 2], [10, 10, 10]), 8)) == []
     for linear_ms, whole_ms in (([2, 2], [10, 10]), ([2, 2, 2], [10, 10])):
-        (complaint,) = neuron_shares(shared(timed("one", train=10.0), linear_ms, whole_ms))
+        (complaint,) = complaints(shared(timed("one", train=10.0), linear_ms, whole_ms), 8)
         assert complaint.startswith(f"train: {len(linear_ms)} repetitions without neurons beside {len(whole_ms)}")
 
 

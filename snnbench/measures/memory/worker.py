@@ -20,6 +20,7 @@ from typing import Any
 from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import Backend, Session
 from snnbench.units import KIB, MIB
+from snnbench.worker.measure import OwnCell
 from snnbench.worker.used_cpus import descendants
 
 GROWTH_PASSES = (2, 6, 10, 50)
@@ -186,3 +187,37 @@ def _device(before: dict[str, int | None], after: dict[str, int | None]) -> dict
 def _grown(before: dict[str, int | None], after: dict[str, int | None], name: str) -> int | None:
     start, end = before.get("in_use"), after.get(name)
     return None if start is None or end is None else end - start
+
+
+class Memory(OwnCell):
+    """The memory of a process that times nothing."""
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend)
+        self._unbuilt_bytes = self._build_bytes = 0
+        self._measured: dict[str, Any] = {}
+
+    def before_build(self) -> None:
+        """Read the memory without the network."""
+        self._unbuilt_bytes = settled_bytes()
+
+    def after_build(self) -> None:
+        """Read the memory with the network."""
+        self._build_bytes = max(0, settled_bytes() - self._unbuilt_bytes)
+
+    def measure(self, session: Session, phase: str) -> tuple[Any, Any]:
+        """Read the memory around passes."""
+        self._measured, spikes, gradients = measure(session, self.backend, phase)
+        self._measured["host"]["build_bytes"] = self._build_bytes
+        return spikes, gradients
+
+    def complaint(self) -> str | None:
+        """Why the peak of a pass is not its memory."""
+        return overbuilt(self._measured["static_bytes"], self._build_bytes)
+
+    def of_record(self) -> dict[str, Any]:
+        """Bytes around the passes."""
+        return self._measured
+
+
+MEASURE = Memory

@@ -8,18 +8,15 @@ network, in its order of steps: over all time steps at once, or in each time ste
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
-from snnbench.backends import Backend, Build
-from snnbench.cases.problem import Problem
 from snnbench.proof import linear_layers
 from snnbench.proof.passes import answer_of, pieces
 from snnbench.worker import timing
-from snnbench.worker.messages import Request
+from snnbench.worker.measure import Measure, Timed, Work
 
 WARM_UPS = 3
 """Untimed passes without neurons before the first pair, beside the pass that is checked."""
@@ -35,26 +32,31 @@ class WithoutNeurons:
     whole_ns: list[int]
 
 
-class LinearLayers:
+class LinearLayers(Measure):
     """A network without its neurons, beside the network that is timed. `reason` says why it has no time."""
 
-    def __init__(self, request: Request, backend: Backend, build: Build, variant: Variant, problem: Problem) -> None:
-        self._request, self._backend, self._problem = request, backend, problem
+    def __init__(self, work: Work) -> None:
+        super().__init__(work)
+        request, backend, problem = work.request, work.backend, work.problem
         self._session: Any = None
         self.reason = ""
-        if not request.neuron_share:
-            return
         if not hasattr(backend, "without_neurons"):
             self.reason = "this backend cannot leave neurons out"
         elif request.case.is_divided or not problem.layers():
             self.reason = "only a stack of linear layers and neurons has a pass without neurons"
         else:
-            prompt = replace(variant, latency=0)  # a library's output may be late; that of its linear layers is not
-            without = backend.without_neurons(build, prompt)
+            # A library's output may be late; that of its linear layers is not.
+            prompt = replace(work.variant, latency=0)
+            without = backend.without_neurons(work.build, prompt)
             self._session = self._if_it_fits(lambda: backend.session(without, prompt, problem))
 
-    def settings(self) -> dict[str, str]:
-        """The setting `neuron_share` of a reply, if the request asks for a share that was not measured."""
+    def after(self, timed: Timed) -> dict[str, Any]:
+        """The key `without_neurons`, if there is such a pass and no other process takes turns with this one."""
+        pairs = None if timed.takes_turns else self.beside(timed.name, timed.phase, timed.timing.passes)
+        return {"without_neurons": asdict(pairs)} if pairs else {}
+
+    def settings(self, phases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Why the share was not measured."""
         return {"neuron_share": f"not measured: {self.reason}"} if self.reason else {}
 
     def beside(
@@ -70,9 +72,9 @@ class LinearLayers:
         return pairs
 
     def _pairs(self, name: str, whole: timing.Phase, whole_passes: int, clock: timing.Clock) -> WithoutNeurons | None:
-        request, session = self._request, self._session
+        request, session = self.work.request, self._session
         session.load(0, 0)
-        if wrong := linear_layers.complaint(self._problem, session.network.gain, answer_of(name, session)):
+        if wrong := linear_layers.complaint(self.work.problem, session.network.gain, answer_of(name, session)):
             self._session, self.reason = None, wrong
             return None
         phase = replace(whole, run=pieces(session)[name].run, wait=session.synchronise)
@@ -95,8 +97,11 @@ class LinearLayers:
         except Unsupported as error:
             self.reason = str(error)
         except Exception as error:  # a framework raises errors of its own if a second network does not fit
-            if self._backend.failure_kind(error) is None:
+            if self.work.backend.failure_kind(error) is None:
                 raise
             self.reason = "no memory for the network without neurons beside the whole one"
         self._session = None
         return None
+
+
+MEASURE = LinearLayers

@@ -13,12 +13,14 @@ machine without such a counter has no energy; nothing is estimated from a data s
 import ctypes
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from snnbench.worker import clocks, timing
-from snnbench.worker.messages import Request
+from snnbench.worker.durations import trial_median
+from snnbench.worker.measure import Measure, Timed
 
 IDLE_S = 1.0
 LEAST_NS = 1_000_000_000
@@ -35,7 +37,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class Energy:
+class Counted:
     """What a counter added up around `passes` passes in `wall_ns`, and the idle power before them."""
 
     counter: str
@@ -49,15 +51,6 @@ class Energy:
 def counter(device: str) -> Counter | None:
     """The counter of a device's energy, or None if this machine has none that may be read."""
     return _of_card() if device.startswith("cuda") else of_packages()
-
-
-def settings(request: Request, phases: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The setting `energy` of a reply with these phases: the counter that was read, or why no counter was."""
-    if not request.energy:
-        return {}
-    counters = [phase["energy"]["counter"] for phase in phases.values() if "energy" in phase]
-    why = "epochs have none so far" if request.case.is_fed else "no counter of energy can be read"
-    return {"energy": counters[0] if counters else f"not measured: {why}"}
 
 
 def of_packages(folder: Path = POWERCAP) -> Counter | None:
@@ -116,7 +109,7 @@ def measure(
     busy_ns: int = 0,
     clock: timing.Clock = time.perf_counter_ns,
     sleep: Callable[[float], None] = time.sleep,
-) -> Energy:
+) -> Counted:
     """Measure the idle power, and then the energy of at least a second of passes, which take `pass_ns` each."""
     phase.wait(None)
     idle_uj, started = counter.read_uj(), clock()
@@ -128,4 +121,31 @@ def measure(
     while wall_ns < LEAST_NS:  # passes may be faster than before
         wall_ns += timing.repeat(phase, passes, clock).wall_ns
         done += passes
-    return Energy(counter.name, done, wall_ns, counter.read_uj() - counted_uj, idle_ns, idle_uj)
+    return Counted(counter.name, done, wall_ns, counter.read_uj() - counted_uj, idle_ns, idle_uj)
+
+
+class Energy(Measure):
+    """The energy of each phase."""
+
+    def after(self, timed: Timed) -> dict[str, Any]:
+        """The key `energy`, if the machine counts it.
+
+        The phase `backward` has none: each of its passes needs a forward pass before.
+        """
+        source = counter(self.work.request.case.device)
+        if source is None or timed.phase.prepare is not None:
+            return {}
+        pass_ns = trial_median(timed.timing.repetitions_ns, timed.timing.passes)
+        self.work.settle()  # threads that still wait in a loop are not idle
+        with suppress(OSError):  # a counter that fails takes no time from the record; the settings say so
+            return {"energy": asdict(measure(timed.phase, pass_ns, source, timed.busy_ns))}
+        return {}
+
+    def settings(self, phases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """The counter that was read, or why no counter was."""
+        counters = [phase["energy"]["counter"] for phase in phases.values() if "energy" in phase]
+        why = "epochs have none so far" if self.work.request.case.is_fed else "no counter of energy can be read"
+        return {"energy": counters[0] if counters else f"not measured: {why}"}
+
+
+MEASURE = Energy

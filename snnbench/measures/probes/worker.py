@@ -6,15 +6,15 @@ machine is slower for that kind of work, or the framework is another one.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from snnbench.backends import Backend, Run, Session
-from snnbench.cases.case import Case
+from snnbench.backends import Run
+from snnbench.measures.probes.levels import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
 from snnbench.worker import clocks, floor, timing
-from snnbench.worker.probe import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
+from snnbench.worker.measure import Measure, Work
 
 STEPS = 20_000
 """Steps of the interpreter's loop: about a millisecond."""
@@ -26,22 +26,26 @@ REPETITIONS = 5
 """Repetitions of each probe in one look."""
 
 
-class Probes:
+class Probes(Measure):
     """The probes of one process; each look times every probe."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        session: Session,
-        case: Case,
-        settle: Callable[[], None],
-        clock: timing.Clock = time.perf_counter_ns,
-    ) -> None:
-        self._backend, self._session, self._settle, self._clock = backend, session, settle, clock
-        self._kind = "cuda" if case.device.startswith("cuda") else "cpu"
+    IS_ALWAYS = True
+
+    def __init__(self, work: Work, clock: timing.Clock = time.perf_counter_ns) -> None:
+        super().__init__(work)
+        self._backend, self._session, self._clock = work.backend, work.session, clock
+        self._kind = "cuda" if work.request.case.device.startswith("cuda") else "cpu"
         self._looks: dict[str, list[list[int]]] = {}
         self._clocks_mhz: list[dict[str, int]] = []
         self._spent_ns = 0
+
+    def begin(self) -> None:
+        """Look before the first phase."""
+        self.look()
+
+    def end(self) -> None:
+        """Look after the last phase."""
+        self.look()
 
     def look(self) -> None:
         """Time every probe. The operands exist only during this call. A card is busy when this begins."""
@@ -50,7 +54,7 @@ class Probes:
         if not self._looks:
             for run, _ in runs.values():
                 self._session.synchronise(run())
-        self._settle()
+        self.work.settle()
         for name, (run, passes) in runs.items():
             phase = timing.Phase(
                 run=lambda _, run=run: run(),  # type: ignore[misc]
@@ -65,11 +69,11 @@ class Probes:
             self._clocks_mhz.append(clocks.mhz())
         self._spent_ns += self._clock() - started
 
-    def as_dict(self) -> dict[str, Any]:
-        """For a reply: the nanoseconds of every repetition, by probe and look."""
-        return {name: {"looks_ns": looks} for name, looks in self._looks.items()}
+    def of_record(self) -> dict[str, Any]:
+        """The nanoseconds of every repetition, by probe and look."""
+        return {"probes": {name: {"looks_ns": looks} for name, looks in self._looks.items()}}
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self, phases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """How long all looks took, and the card's clocks right after each look, if there is a card."""
         return {"probes_ms": self._spent_ns // 1_000_000} | (
             {"clocks_mhz": self._clocks_mhz} if self._clocks_mhz else {}
@@ -96,3 +100,6 @@ def loop() -> None:
     total = 0
     for number in range(STEPS):
         total += number & 7
+
+
+MEASURE = Probes

@@ -9,10 +9,11 @@ import pytest
 
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
-from snnbench.analysis.metrics import idle_watts, net_joules
 from snnbench.backends.numpy import Backend
-from snnbench.worker import clocks, energy
-from snnbench.worker.energy import Counter, of_packages
+from snnbench.measures.energy import worker as energy
+from snnbench.measures.energy.harness import idle_watts, net_joules
+from snnbench.measures.energy.worker import Counter, of_packages
+from snnbench.worker import clocks
 from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import Reply
 from snnbench.worker.timing import Phase
@@ -110,7 +111,7 @@ def reply(tmp_path: Path, wanted: bool) -> Reply:
     """The reply to a request to time a case in NumPy, with or without energy."""
     path = write(tmp_path, CORRECT)
     module, variant = load(path), next(iter(read(path).variants.values()))
-    timing = request("time", CASE, phases=PHASES, repetitions=3, max_phase_ns=10**8, energy=wanted)
+    timing = request("time", CASE, phases=PHASES, repetitions=3, max_phase_ns=10**8, further=("energy",) * wanted)
     answer = Reply()
     Measurement(timing, Backend(CASE), builder(module), lambda *_: None, variant).run(answer)
     return answer

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from snnbench.adapter.refusal import Unavailable
-from snnbench.worker import memory
+from snnbench.measures.memory import worker as memory
 from tests.fakes import MEASURED, altered, ask, reply_of, request
 
 MIB = 1 << 20

@@ -10,12 +10,13 @@ import torch
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.pins import Pins
 from snnbench.adapter.refusal import Unsupported
-from snnbench.analysis.metrics import neuron_shares
 from snnbench.backends.torch import Backend, Network, Neuron, SteppedNeuron
 from snnbench.cases.case import Case
+from snnbench.measures.neuron_share.harness import neuron_shares
+from snnbench.measures.neuron_share.worker import LinearLayers
 from snnbench.proof import linear_layers
 from snnbench.proof.passes import answer_of
-from snnbench.worker.neuron_share import LinearLayers
+from snnbench.worker.measure import Work
 from snnbench.worker.timing import Phase
 from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE, LIF, request
@@ -41,11 +42,12 @@ def variant_of(order: str = "TBN") -> Variant:
     return Variant(about="", built_as="default", pins=Pins(), backend="torch", order=order)
 
 
-def layers(build: Any = whole, case: Any = CASE, order: str = "TBN", wanted: bool = True) -> LinearLayers:
+def layers(build: Any = whole, case: Any = CASE, variant: Variant | None = None, **other: Any) -> LinearLayers:
     """The network of this build without its neurons."""
     lengths = {"repetitions": 10, "min_repetition_ns": 10 * MS, "max_phase_ns": 1000 * MS}
-    asking = request("time", case, neuron_share=wanted, **lengths)
-    return LinearLayers(asking, Backend(case), build, variant_of(order), Problem(case))
+    asking = request("time", case, further=("neuron_share",), **lengths)
+    given: dict[str, Any] = {"backend": Backend(case), "problem": Problem(case), "session": None} | other
+    return LinearLayers(Work(asking, build=build, variant=variant or variant_of(), settle=lambda: None, **given))
 
 
 @pytest.mark.parametrize(("build", "order"), [(stepped, "TBN"), *((whole, order) for order in ORDERS)])
@@ -118,7 +120,7 @@ def test_pairs_alternate_and_last_as_long_as_requested() -> None:
     nothing: Any = lambda *_: None  # noqa: E731
     phase = Phase(lambda _: advance("whole", 8 * MS), nothing, lambda: 0, nothing, nothing)
     pairs = without.beside("train", phase, 3, clock=lambda: now)
-    assert pairs is not None and without.settings() == {}
+    assert pairs is not None and without.settings({}) == {}
     assert (pairs.passes, pairs.whole_passes) == (5, 3)
     assert pairs.repetitions_ns == [10 * MS] * 10 and pairs.whole_ns == [24 * MS] * 10
     measured = {name: getattr(pairs, name) for name in pairs.__slots__}
@@ -129,10 +131,10 @@ def test_pairs_alternate_and_last_as_long_as_requested() -> None:
 
 def test_late_library_has_linear_layers_that_are_not_late() -> None:
     late = replace(variant_of(), latency=1)
-    without = LinearLayers(request("time", CASE, neuron_share=True), Backend(CASE), whole, late, Problem(CASE))
+    without = layers(variant=late)
     nothing: Any = lambda *_: None  # noqa: E731
     assert without.beside("train", Phase(nothing, nothing, lambda: 0, nothing, nothing), 1)
-    assert without.settings() == {}
+    assert without.settings({}) == {}
 
 
 def test_phase_backward_has_no_pass_without_neurons() -> None:
@@ -142,13 +144,12 @@ def test_phase_backward_has_no_pass_without_neurons() -> None:
 
 
 def test_reason_says_why_there_is_no_pass_without_neurons() -> None:
-    assert layers(wanted=False).settings() == {}
     nothing: Any = object()
-    numpy = LinearLayers(request("time", CASE, neuron_share=True), nothing, whole, variant_of(), Problem(CASE))
-    assert numpy.settings() == {"neuron_share": "not measured: this backend cannot leave neurons out"}
+    without = layers(backend=nothing).settings({})
+    assert without == {"neuron_share": "not measured: this backend cannot leave neurons out"}
     from snnbench.workloads import lif
 
-    alone = LinearLayers(request("time", LIF, neuron_share=True), Backend(LIF), whole, variant_of(), lif.Problem(LIF))
+    alone = layers(case=LIF, problem=lif.Problem(LIF))
     assert "only a stack of linear layers" in alone.reason
 
     def full(case: Case, weights: Any, variant: str) -> Network:
@@ -177,7 +178,7 @@ def test_wrong_pass_without_neurons_has_no_time() -> None:
     without = layers(scaled)
     nothing: Any = lambda *_: None  # noqa: E731
     assert without.beside("train", Phase(nothing, nothing, lambda: 0, nothing, nothing), 1) is None
-    assert "not measured: without neurons the outputs are off" in without.settings()["neuron_share"]
+    assert "not measured: without neurons the outputs are off" in without.settings({})["neuron_share"]
 
 
 def test_neurons_alone_have_nothing_without_neurons() -> None:

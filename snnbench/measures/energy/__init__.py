@@ -1,0 +1,1 @@
+"""The energy of a pass, where the machine counts it."""

@@ -1,0 +1,46 @@
+"""Energy in a report: a column of the joules of a pass, and a section with a bar for each contender."""
+
+from functools import partial
+
+from snnbench.analysis.results import Result
+from snnbench.report.findings import Findings
+from snnbench.report.measure import Shown
+from snnbench.report.section import Section
+from snnbench.units import number
+
+METRIC = "energy"
+
+
+def heading(phase: str) -> str:
+    """The column's name."""
+    return f"{phase} J"
+
+
+def cell(result: Result, phase: str) -> str:
+    """An energy; noise of the idle power may put it below 0."""
+    summary = result.summaries.get((phase, METRIC))
+    if summary is None:
+        return "-"
+    return number(summary.median) if summary.median > 0 else "noise"
+
+
+def section(findings: Findings) -> Section:
+    """Energy beyond idle power."""
+    from snnbench.measures.energy import chart
+
+    title, phase = "Energy", findings.headline
+    shown = [
+        case
+        for case in findings.fullest_of_each((phase, METRIC))
+        if any(point.ranked for point in findings.points(case, phase, METRIC))
+    ]
+    if not shown:
+        return Section("energy", title, ["Left out: no machine of this recording counts energy."])
+    sentences = [
+        f"One pass of {phase}: the joules that the counter adds up while passes run, less the idle power before them. "
+        "Each is the median over trials. Contenders that deviate are left out."
+    ]
+    return Section.of_charts("energy", title, sentences, [partial(chart.bars, findings, case, phase) for case in shown])
+
+
+SHOWN = Shown(METRIC, heading, cell, section, after="memory")

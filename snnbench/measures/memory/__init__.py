@@ -1,0 +1,1 @@
+"""The memory of a pass, in cells of its own."""
