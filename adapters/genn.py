@@ -19,7 +19,7 @@ import tempfile
 
 import numpy as np
 
-from snnbench.adapter import Unavailable, require
+from snnbench.adapter import Unavailable, Unsupported, require
 from snnbench.backends.numpy import Network
 
 BACKEND = "numpy"
@@ -42,6 +42,8 @@ MODEL_NUMBERS = itertools.count()
 
 
 def build(case, weights, variant):
+    if not weights:
+        raise Unsupported("GeNN's neurons get their current from synapses")
     require(case, "SpikeSourceArray emits spikes only", input_kind="spikes")
     # Without optimize_code GeNN turns all optimisation of its C++ compiler off.
     model = pygenn.GeNNModel(

@@ -14,7 +14,7 @@ Docs: https://docs.graphcore.ai/projects/poptorch-user-guide/ and https://github
 
 import torch
 
-from snnbench.adapter import Unavailable, require
+from snnbench.adapter import Unavailable, Unsupported, require
 from snnbench.backends.torch import Network
 
 BACKEND = "torch"
@@ -32,6 +32,8 @@ NEEDS = (
 
 
 def build(case, weights, variant):
+    if not weights:
+        raise Unsupported("this adapter has no neurons without linear layers")
     require(case, "snntorch-ipu's reset to zero also drops an input", reset=("subtract", "none"))
     require(case, "this adapter supports float32 only", dtype="float32")
     try:

@@ -64,7 +64,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """The declaration of one adapter file. `api` is the version of the interface that it was written for.
+    """The declaration of one adapter file.
 
     `imports_nir` says whether the file has a function from_nir, the library's importer of NIR graphs; `nir` are the
     packages that the importer needs beside those of the default variant. `no_nir` is the reason for having none.
@@ -73,7 +73,6 @@ class Adapter:
     name: str
     path: Path
     about: str
-    api: int
     modules: tuple[str, ...]
     variants: dict[str, Variant]
     imports_nir: bool = False

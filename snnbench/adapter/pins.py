@@ -14,7 +14,7 @@
 # requires-dist = []
 #
 # [tool.snnbench]
-# api = 1                           the interface that the file was written for, 1 if left out
+# api = 2                           the interface that the file was written for; may be left out
 # cuda = ["cuda-core==1.2.2"]       where there is a CUDA device
 # built = ["mykernels==1.0"]        compiled against the packages installed before, and installed last
 # nir = ["nir==1.0.8"]              for the library's importer of NIR graphs, in an environment of its own

@@ -70,11 +70,8 @@ def _some_of(value: Any, known: Any) -> bool:
     return isinstance(value, tuple) and value != () and all(isinstance(name, str) and name in known for name in value)
 
 
-APIS = (1, 2)
-"""The versions of the interface between adapter files and snnbench, which a header may name; 1 if left out.
-
-2 adds `neuron`, and a `build` that may get no weights. A file for version 1 has `build` alone, and works.
-"""
+API = 2
+"""The version of the interface between adapter files and snnbench, which a header may name."""
 DEVICES = ("cpu", "cuda")
 BACKENDS = '"torch", "jax" or "numpy"'
 CONSTANTS = {
@@ -107,11 +104,8 @@ def read(path: Path) -> Adapter:
     except (ValueError, RecursionError) as error:  # errors of TOML, too
         raise AdapterError(f"{path}: script header: {error}") from error
     own = header.get("tool", {}).get("snnbench", {})
-    if (api := own.get("api", APIS[0])) not in APIS:
-        known = " and ".join(map(str, APIS))
-        raise AdapterError(
-            f"{path}: script header: api = {api!r}: this snnbench knows versions {known} of the interface"
-        )
+    if (api := own.get("api", API)) != API:
+        raise AdapterError(f"{path}: script header: api = {api!r}: this snnbench has version {API} of the interface")
     constants = _constants(tree)
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     if not functions & {"neuron", "build", "parts"}:
@@ -125,7 +119,6 @@ def read(path: Path) -> Adapter:
         name=name,
         path=path,
         about=about,
-        api=api,
         modules=tuple(own.get("modules", ())),
         variants=_variants(path, constants, header, about or path.stem),
         imports_nir="from_nir" in functions,

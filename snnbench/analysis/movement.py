@@ -1,9 +1,8 @@
 """Movement: how much slower or faster the machine itself was in one of two recordings.
 
-Two witnesses measure it. Probes are fixed work that each timing process does beside its own; in older recordings
-without probes, the peaks of a case stand for them. Controls are contenders with the same adapter file and the same
-packages in both recordings. If witnesses moved, the machine moved them. It may have moved a contender by any amount
-between theirs, or somewhat beyond.
+Two witnesses measure it. Probes are fixed work that each timing process does beside its own. Controls are contenders
+with the same adapter file and the same packages in both recordings. If witnesses moved, the machine moved them. It may
+have moved a contender by any amount between theirs, or somewhat beyond.
 """
 
 from collections import defaultdict
@@ -13,13 +12,10 @@ from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
 from snnbench.cases.case import Case
-from snnbench.measures.probes.levels import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
+from snnbench.measures.probes.levels import INTERPRETER, WORDS, levels
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.worker.durations import pass_ns
 
-PEAKS = {"call": CALLS, "copy": COPY, "current": PRODUCT}
-"""peak -> the probe that it stands for, in recordings without probes."""
 FEWEST_CONTROLS = 4
 """Fewest controls for a prediction interval."""
 
@@ -48,11 +44,9 @@ class Explained:
 class Movement:
     """How the machine moved from base to new: ratios of time by probe, and of the control over all cases.
 
-    `witness` is "probes" or "peaks". `explained` is by case of base, contender and phase; a time without a witness is
-    not in it.
+    `explained` is by case of base, contender and phase; a time without probes and controls is not in it.
     """
 
-    witness: str
     probes: Mapping[str, float]
     control: float | None
     explained: Mapping[Timed, Explained]
@@ -69,8 +63,7 @@ class Movement:
             groups["still" if far <= 1 + STILL_WITHIN else "slower" if ratio > 1 else "faster"][name] = far
         parts = [_listed(word, groups[word]) for word in ("slower", "faster") if groups[word]]
         parts += [f"as fast for {', '.join(groups['still'])}"] if groups["still"] else []
-        by = f" (by {self.witness})" if self.probes else ""
-        return f"in NEW the machine was {'; '.join(parts)}{by}"
+        return f"in NEW the machine was {'; '.join(parts)}"
 
 
 def _listed(word: str, times: Mapping[str, float]) -> str:
@@ -87,7 +80,6 @@ def movement(
     hold a ratio outside its explained range.
     """
     olds, news = _timed(base.records), _timed(new.records)
-    probed = all(one.probes for group in (*olds.values(), *news.values()) for one in group)
     pairs = {
         (case, name): (olds[case, name], news[cases[case], name])
         for case, name in olds
@@ -95,7 +87,7 @@ def movement(
     }
     unchanged = {pair for pair, (old, other) in pairs.items() if _packages(old, base) == _packages(other, new)}
     same = {pair for pair in unchanged if _adapters(pairs[pair][0]) == _adapters(pairs[pair][1])}
-    moved = {pair: _moved(*pairs[pair], probed, pair in unchanged) for pair in pairs}
+    moved = {pair: _moved(*pairs[pair], pair in unchanged) for pair in pairs}
     controls: dict[tuple[Case, str], dict[str, float]] = defaultdict(dict)
     for (case, name, phase), ratio in ratios.items():
         if (case, name) in same:
@@ -113,7 +105,7 @@ def movement(
         kind: median([each[kind] for each in moved.values() if kind in each]) for kind in WORDS if kind in kinds
     }
     means = [each.control for each in explained.values() if each.control]
-    return Movement("probes" if probed else "peaks", probes_of, median(means) if means else None, explained)
+    return Movement(probes_of, median(means) if means else None, explained)
 
 
 def _explained(probes: Sequence[float], controls: Mapping[str, float], baseline: str, level: float) -> Explained:
@@ -150,18 +142,10 @@ def _timed(records: Iterable[Record]) -> dict[tuple[Case, str], list[Record]]:
     return grouped
 
 
-def _levels(record: Record, probed: bool) -> dict[str, float]:
-    """The logarithm of the nanoseconds of each probe of one record, or of the peaks that stand for probes."""
-    if probed:
-        return levels(record.probes)
-    peaks = {PEAKS[name]: peak for name, peak in record.peaks.items() if name in PEAKS}
-    return {name: log(min(pass_ns(peak))) for name, peak in peaks.items()}
-
-
-def _moved(old: Sequence[Record], new: Sequence[Record], probed: bool, same_packages: bool) -> dict[str, float]:
+def _moved(old: Sequence[Record], new: Sequence[Record], same_packages: bool) -> dict[str, float]:
     """New over base of each probe that is the same work: if packages changed, a framework's calls are other work."""
     python = {one.settings.get("python") for one in (*old, *new)}
-    before, after = ([_levels(one, probed) for one in side] for side in (old, new))
+    before, after = ([levels(one.probes) for one in side] for side in (old, new))
     kinds = [kind for kind in WORDS if all(kind in each for each in (*before, *after))]
     comparable = [kind for kind in kinds if same_packages or (kind == INTERPRETER and len(python) == 1)]
     return {

@@ -7,14 +7,14 @@ machine moved.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
-from snnbench.cases.case import Case
 from snnbench.measures.probes.levels import INTERPRETER, levels
+from snnbench.recording.record import Record
 
 DRIFTED = "drifted"
 """The flag of a cell with an unusual level."""
@@ -22,38 +22,6 @@ FACTOR = 1.25
 """A level is unusual if it is this many times slower or faster."""
 FEWEST_RECORDS = 3
 """Fewest cells with the same probe that define the usual level."""
-
-
-class Probed(Protocol):
-    """The part of a record that drift depends on."""
-
-    @property
-    def cell(self) -> str:
-        """The name of its cell."""
-
-    @property
-    def attempt(self) -> int:
-        """How often the cell was measured before."""
-
-    @property
-    def library(self) -> str:
-        """The adapter's name."""
-
-    @property
-    def environment(self) -> str:
-        """The key of its packages."""
-
-    @property
-    def case(self) -> Case:
-        """The case that it ran."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings of its process."""
-
-    @property
-    def probes(self) -> Mapping[str, Any]:
-        """Raw durations by probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +37,7 @@ class Level:
         return max(self.all, 1 / self.all) > FACTOR
 
 
-def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
+def relative(records: Iterable[Record]) -> dict[tuple[str, int], Level]:
     """(cell, attempt) -> its level, if the usual level is known.
 
     Only first attempts define the usual level, so that measuring a cell again does not change the others.
@@ -93,7 +61,7 @@ def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
     return beside
 
 
-def _same(record: Probed, name: str) -> tuple[Any, ...]:
+def _same(record: Record, name: str) -> tuple[Any, ...]:
     """The key of comparable probes: the same work on the same machine. Shards of a run never share a case."""
     return (
         (name, record.case, record.settings.get("python"))

@@ -15,14 +15,12 @@ floor counts bytes only, with M = T * B * N and a `size` of bytes for each numbe
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.adapter import reading
 from snnbench.adapter.loading import neuron_of
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
@@ -33,8 +31,6 @@ from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array,
 NAME = "lif"
 PARAMETERS: tuple[str, ...] = ()
 """No parameters."""
-BARE_BUILD = 2
-"""The version of the adapter interface from which on `build` makes neurons alone if it gets no weights."""
 CURRENT_SCALE = 0.9
 """Standard deviation of a current, in thresholds: with a reset, 0.08 to 0.13 spikes per step at beta = 0.2 and 0.9."""
 EXAM_SIXTEENTHS = (-20, 36)
@@ -103,7 +99,7 @@ def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
     """The adapter's `neuron` by itself, or its `build` without weights. Raises Unsupported if it has neither."""
     if hasattr(adapter, "neuron"):
         return lambda case, weights, variant: neuron_of(adapter, case, variant).alone(case.neurons)
-    if not hasattr(adapter, "build") or reading.read(Path(str(adapter.__file__))).api < BARE_BUILD:
+    if not hasattr(adapter, "build"):
         raise Unsupported("this adapter has no function neuron(case, variant), so its neuron cannot run alone")
     build: Callable[[Any, Any, str], Any] = adapter.build
     return lambda case, weights, variant: build(case, [], variant)

@@ -59,7 +59,7 @@ from tests.adapter.test_adapter import BUILD, refusal
                 "requires-python = 3": "requires-python = 3 should be a string",
                 "tool = 3": "tool = 3 should be a table",
                 'tool.snnbench.variants.default = "x"': "default = 'x' should be a table",
-                "tool.snnbench.api = 3": "api = 3: this snnbench knows versions 1 and 2 of the interface",
+                "tool.snnbench.api = 3": "api = 3: this snnbench has version 2 of the interface",
                 'tool.snnbench.modules = "kernels"': "modules = 'kernels' should be a list of strings",
                 'tool.uv.dependency-metadata.name = "x"': "dependency-metadata should be tables [[...]] of strings and "
                 "lists of strings",

@@ -57,7 +57,7 @@ def test_change_explained_by_probes_is_inconclusive() -> None:
     assert cell.reason == "the machine moved, which explains 0.87 to 1.85"  # as far again as half of log(1.6 / 1.2)
     assert comparison.movement is not None and comparison.movement.sentence() == (
         "in NEW the machine was 1.60 times slower for Python loops, 1.50 for calls of a framework, 1.20 for copies, "
-        "1.20 for matrix products (by probes)"
+        "1.20 for matrix products"
     )
 
 
@@ -124,20 +124,7 @@ def test_edited_adapter_is_not_a_control() -> None:
     assert of(comparison, "a").explained is None
 
 
-def test_peaks_replace_missing_probes() -> None:
-    def peaks(factor: float) -> dict[str, Any]:
-        names = ("current", "copy", "call", "weight_gradient")
-        return {name: {"passes": 2, "repetitions_ns": [round(2e6 * factor), round(8e6 * factor)]} for name in names}
-
-    base = [replace(one, peaks=peaks(1.0)) for one in trials("a", BASE)]
-    new = [replace(one, peaks=peaks(1.5), probes=probes()) for one in trials("a", [1.5 * ms for ms in BASE])]
-    comparison = compared(base, new)
-    assert of(comparison, "a").word == "inconclusive"
-    assert comparison.movement is not None and comparison.movement.witness == "peaks"
-    assert comparison.movement.probes == pytest.approx({"calls": 1.5, "copy": 1.5, "product": 1.5})
-
-
-def test_movement_is_unknown_without_probes_and_peaks() -> None:
+def test_movement_is_unknown_without_probes_and_controls() -> None:
     comparison = compared(trials("a", BASE), trials("a", [1.5 * ms for ms in BASE]))
     assert of(comparison, "a").word == "slower"
     assert comparison.movement is not None

@@ -137,6 +137,6 @@ def test_shipped_config_has_its_files_name_and_an_analysis(file: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
 def test_shipped_config_sets_every_protocol_key(path: Path) -> None:
-    """The exceptions are a worker's memory limit, which depends on the machine, and measures that it does not ask for."""
+    """But for a memory limit, which depends on the machine, and measures that it does not ask for."""
     given = tomllib.loads(path.read_text(encoding="utf-8"))["protocol"]
     assert set(config.Protocol.model_fields) - set(given) <= {"memory_limit_gib", *measures.asked_for()}

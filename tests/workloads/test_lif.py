@@ -42,7 +42,6 @@ def right(case):
 def neuron(case, variant):
 '''
 
-API_2 = "# /// script\n# [tool.snnbench]\n# api = 2\n# ///\n"
 
 
 def fake(body: str = "return right(case)") -> str:
@@ -111,19 +110,10 @@ def test_lie_is_incorrect_and_has_no_time(tmp_path: Path, lie: str) -> None:
     assert not reply.phases and not reply.peaks
 
 
-def test_adapter_without_a_neuron_is_unsupported(tmp_path: Path) -> None:
-    old = "BACKEND = 'numpy'\ndef build(case, weights, variant):\n    raise NotImplementedError\n"
-    reply = reply_to(tmp_path, old, request("verify", LIF))
-    expected = "this adapter has no function neuron(case, variant), so its neuron cannot run alone"
-    assert reply.outcome == Outcome(status="skipped", kind="unsupported", reason=expected)
-
-
-def test_build_without_weights_runs_alone_from_version_2_on(tmp_path: Path) -> None:
+def test_build_without_weights_runs_alone(tmp_path: Path) -> None:
     build = "def build(case, weights, variant):\n    return made(case, variant).alone(case.neurons)\n"
-    source = fake().replace("def neuron(", "def made(") + build
-    refused, exact = (reply_to(tmp_path, header + source, request("verify", LIF)) for header in ("", API_2))
-    assert refused.outcome is not None and refused.outcome.kind == "unsupported"
-    assert exact.outcome == Outcome(status="measured", verdict="exact")
+    reply = reply_to(tmp_path, fake().replace("def neuron(", "def made(") + build, request("verify", LIF))
+    assert reply.outcome == Outcome(status="measured", verdict="exact")
 
 
 def test_neuron_alone_gives_a_stack_of_linear_layers(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def _movement(movement: Movement | None) -> dict[str, Any] | None:
     if movement is None:
         return None
     probes = {name: rounded(ratio) for name, ratio in movement.probes.items()}
-    return {"witness": movement.witness, "probes": probes, "control": rounded(movement.control)}
+    return {"probes": probes, "control": rounded(movement.control)}
 
 
 def _of_side(side: Side | None) -> dict[str, Any] | None:
