@@ -50,7 +50,7 @@ def _image(case: Case, operation: Convolution) -> tuple[int, ...]:
     kind = (operation.inputs, operation.size, operation.stride, operation.padding, operation.shape)
     return next(
         image
-        for other, image in workloads.convolutions(case).values()
+        for other, image in workloads.of(case).convolutions(case).values()
         if (other.inputs, other.size, other.stride, other.padding, other.shape) == kind
     )
 

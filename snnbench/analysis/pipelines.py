@@ -33,7 +33,7 @@ def pipelines(results: Mapping[Case, Sequence[Result]], cases: Iterable[Case], p
         alone = case.with_(**{next(iter(case.SIZES)): 1})
         measured = {result.contender: _time(result, phase) for result in results[case]}
         for result in results.get(alone, ()):
-            blocks, single = workloads.pipeline_blocks(case, result.split), _time(result, phase)
+            blocks, single = workloads.of(case).pipeline_blocks(case, result.split), _time(result, phase)
             if blocks is not None and single is not None and result.contender in measured:
                 times = pipeline_times(single, 0.0, case.processes, blocks)
                 predicted.append(Pipeline(case, result.contender, measured[result.contender], times))

@@ -5,7 +5,8 @@ problem; the harness times its passes. `outputs` are the framework's own values,
 `synchronise(outputs)`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import Unsupported
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import FailureKind
@@ -25,10 +27,19 @@ Run = Callable[[], Any]
 
 
 class Session(Protocol):
-    """One network with its input and cotangent on the device.
+    """One network with its input and cotangent on the device. A backend's session inherits the defaults."""
 
-    A session that divides the work among processes has `parts`, and `parts.split` is the way of dividing, in a word.
-    """
+    split: str = ""
+    """The way of dividing the work among processes, in a word."""
+
+    def others_s(self) -> tuple[float, float, float] | None:
+        """CPU seconds so far: busy and stolen on CPUs of other machines, and of other ranks; None without ranks."""
+        return None
+
+    def recorded(self) -> Any:
+        """A pass with the values of all operations. Only networks of operations are recorded."""
+        reason = "this network has no operations"
+        raise NotImplementedError(reason)
 
     def load(self, which: int, cotangent: int) -> None:
         """Put the numbered input and cotangent of the problem in place of the old ones.
@@ -96,13 +107,26 @@ class Session(Protocol):
 
 
 class Backend(Protocol):
-    """A framework, set up for a case's device, precision and threads.
+    """A framework, set up for a case's device, precision and threads. Each one inherits the defaults."""
 
-    A framework that can change its number of threads while it runs has `on_one_thread()`, a context manager in which it
-    computes on one thread of the CPU. One that does not run all work has `refuse(problem, variant)`, which raises
-    Unsupported. A backend that can leave the neurons of a network out has `without_neurons(build, variant)`, which
-    gives the build of the same network with the identity in place of each.
-    """
+    def refuse(self, problem: Problem, variant: Variant) -> None:
+        """Refuse work that the framework does not run in the variant's way. Raises Unsupported.
+
+        This comes before the exam, which may compile for a minute.
+        """
+
+    def on_one_thread(self) -> AbstractContextManager[None] | None:
+        """A context in which the framework computes on one thread of the CPU; None if it cannot change its threads."""
+        return None
+
+    def without_neurons(self, build: Build, variant: Variant) -> Build:
+        """The build of the same network with the identity in place of each neuron. Raises Unsupported."""
+        raise Unsupported("this backend cannot leave neurons out")
+
+    def convolutions(self, kinds: Mapping[str, Any], images: int) -> dict[str, Run]:
+        """The work of each kind of convolution on so many images, as `peaks` gives that of products."""
+        reason = "this backend has no convolutions"
+        raise NotImplementedError(reason)
 
     def settings(self) -> dict[str, Any]:
         """The settings in force, read back from the framework."""
@@ -142,12 +166,3 @@ def open_backend(name: str, case: Case) -> Backend:
     """
     backend: Backend = import_module(f"snnbench.backends.{name}").Backend(case)
     return backend
-
-
-def refuse(backend: Backend, problem: Problem, variant: Variant) -> None:
-    """Refuse work that the framework does not run in the variant's way. Raises Unsupported.
-
-    This comes before the exam, which may compile for a minute. Only some backends have such work.
-    """
-    if own := getattr(backend, "refuse", None):
-        own(problem, variant)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build, Matrix, Run
@@ -62,7 +63,7 @@ class Neuron:
         return Network(self.forward, lambda saved, cotangent: ([], [], self.backward(saved, cotangent)))
 
 
-class Backend:
+class Backend(backends.Backend):
     """NumPy on the CPU, in float32 or float64."""
 
     def __init__(self, case: Case) -> None:
@@ -116,7 +117,7 @@ class Backend:
         }
 
 
-class Session:
+class Session(backends.Session):
     """A network of NumPy functions on one problem."""
 
     def __init__(self, build: Build, variant: Variant, problem: Problem) -> None:

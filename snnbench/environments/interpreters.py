@@ -37,7 +37,7 @@ def unmanaged(python: Path, name: str) -> Interpreter:
 
 def place_of(contender: Contender, case: Case) -> Place:
     """The place of a contender's work on a case."""
-    return contender, workloads.packages(case.workload)[0]
+    return contender, workloads.of(case).PACKAGES
 
 
 def interpreters(

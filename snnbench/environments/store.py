@@ -111,10 +111,10 @@ def plan(
 
     Raises EnvironmentFailed.
     """
-    more, excluded = workloads.packages(workload)
-    more += further
+    work = workloads.WORKLOADS[workload]
     pins = adapter.variants[variant].pins
-    pins = replace(pins, dependencies=pins.dependencies + more, overrides=pins.overrides + excluded)
+    more = work.PACKAGES + further
+    pins = replace(pins, dependencies=pins.dependencies + more, overrides=pins.overrides + work.OVERRIDES)
     try:
         specifier = SpecifierSet(pins.requires_python)
         texts = (pins.dependencies + (pins.cuda if cuda else ()), pins.overrides, pins.built)

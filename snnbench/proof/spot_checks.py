@@ -72,7 +72,7 @@ class SpotChecks:
     def _recording(self, which: int) -> Recording:
         recorder = self.recorder()
         recorder.load(which, which)
-        recording: Recording = recorder.recorded()  # type: ignore[attr-defined]  # of sessions that build operations
+        recording: Recording = recorder.recorded()
         return recording
 
     def _new(self, which: int, phase: str, budget_ns: int) -> Check:

@@ -22,7 +22,7 @@ def prepare(request: Request, works: Sequence[Work], adapters: dict[str, Adapter
     """
     for case in dict.fromkeys(work.case for work in works):
         with bar("samples generated") as each:
-            workloads.prepare(case, each)
+            workloads.of(case).prepare(case, each)
     if request.test is None:
         return {"": Setup(adapters, interpreters(works, adapters, request.env is Env.managed, cuda, say))}
     sides = request.test.sides

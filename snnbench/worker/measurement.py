@@ -10,7 +10,7 @@ from typing import Any
 from snnbench import workloads
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import AdapterError, Incorrect, Unsupported
-from snnbench.backends import Backend, Build, Session, refuse
+from snnbench.backends import Backend, Build, Session
 from snnbench.cases import nodes
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import HALVES, Case
@@ -74,7 +74,7 @@ class Measurement:
             raise Unsupported(f"autocast is for dtype {' and '.join(HALVES)} (asked for {case.dtype})")
         if variant.way == "amp" and not self.workload.products(case, "train"):
             raise Unsupported("autocast casts the operands of products, and this work has none")
-        refuse(self.backend, self.problem, variant)
+        self.backend.refuse(self.problem, variant)
         if not self._exam(reply):
             return
         if self.request.measure != "verify":
@@ -91,8 +91,8 @@ class Measurement:
         if own:
             own.after_build()
         reply.settings["provider"] = session.provider()
-        if parts := getattr(session, "parts", None):  # only a session that divides the work has parts
-            reply.settings["split"] = parts.split
+        if session.split:
+            reply.settings["split"] = session.split
         if own:
             self._measure(own, session, reply)
         else:

@@ -14,7 +14,6 @@ slow. The fastest repetition counts, so a further look can only lower the floor.
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any
 
@@ -65,8 +64,6 @@ class Peaks:
         self.by_name = {
             name: Peak(own[name] if name in own else flops(case, name)) for name in floor.needed(case, phases)
         }
-        self._on_one_thread: Callable[[], AbstractContextManager[None]] | None
-        self._on_one_thread = getattr(backend, "on_one_thread", None)
         self.spent_ns = 0
         self._started = clock()
 
@@ -79,9 +76,8 @@ class Peaks:
         started = self.clock()
         operands = workloads.of(self.case).operands(self.case, PATTERN_ROWS)
         runs = self.backend.peaks(*operands, self.copied_bytes)
-        if kinds := workloads.convolutions(self.case):  # only of networks, which not every backend builds
-            convolve: Callable[..., dict[str, Run]] = self.backend.convolutions  # type: ignore[attr-defined]
-            runs |= convolve(kinds, self.case.time_steps * self.case.batch)
+        if kinds := workloads.of(self.case).convolutions(self.case):
+            runs |= self.backend.convolutions(kinds, self.case.time_steps * self.case.batch)
         busy = self._phase(runs[next(iter(self.by_name))])
         timing.keep_busy(busy, self.busy_ns, self.clock)  # the operands took the host seconds, and the card idled
         for name in names:
@@ -100,10 +96,11 @@ class Peaks:
         for number in range(SECOND_LOOKS):
             if settled() or self.clock() - started >= SECOND_LOOKS_NS:
                 break
-            if number % 2 or not self._on_one_thread:
+            alone = None if number % 2 else self.backend.on_one_thread()
+            if alone is None:
                 self.look()
             else:
-                with self._on_one_thread():
+                with alone:
                     self._look([name for name, peak in self.by_name.items() if peak.fastest_ns <= ONE_THREAD_NS])
 
     def as_dict(self) -> dict[str, Any]:

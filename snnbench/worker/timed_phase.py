@@ -135,8 +135,8 @@ class TimedPhase:
         cpus = self._request.cpus if self._on_cpu else ()
         partner_s = self._turns.partner_s if self._turns else 0.0
         usage = contention.usage(cpus=cpus, partner_s=partner_s)
-        others_s = getattr(self._session, "others_s", None)
-        return usage.with_ranks(*others_s()) if others_s else usage
+        others_s = self._session.others_s()
+        return usage.with_ranks(*others_s) if others_s else usage
 
     def _begin(self) -> None:
         """Count contention from here on: a compiler in the first call has processes of its own."""

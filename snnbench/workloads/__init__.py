@@ -11,16 +11,13 @@ from typing import Any, Protocol, cast
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Array, Problem
 from snnbench.suggestions import unknown
-from snnbench.workloads import lif, lif_devices, linear_lif, loading, network, training
+from snnbench.workloads import defaults, lif, lif_devices, linear_lif, loading, network, training
 
 Build = Callable[[Any, Any, str], Any]
 
 
 class Workload(Protocol):
-    """The parts of a workload's module.
-
-    It may also have `pipeline_blocks`, `convolutions`, `prepare`, and PACKAGES with OVERRIDES, as below.
-    """
+    """The parts of a workload's module. The last five are those of defaults.py if it has none."""
 
     NAME: str
     PARAMETERS: tuple[str, ...]
@@ -57,10 +54,30 @@ class Workload(Protocol):
     def operands(self, case: Any, rows: int) -> tuple[Array, Array, Array]:
         """Input, cotangent and weight of the products behind the floor, of `rows` random rows that repeat."""
 
+    PACKAGES: tuple[str, ...]
+    OVERRIDES: tuple[str, ...]
+
+    def pipeline_blocks(self, case: Any, split: str) -> int | None:
+        """The blocks of a pipeline."""
+
+    def convolutions(self, case: Any) -> Mapping[str, Any]:
+        """A convolution of each kind."""
+
+    def prepare(self, case: Any, each: Callable[[int, int], None]) -> None:
+        """Make what a case needs on the disk."""
+
+
+def _whole(module: ModuleType) -> Workload:
+    """The workload of a module, which gets the defaults of parts that it lacks."""
+    for name in ("PACKAGES", "OVERRIDES", "pipeline_blocks", "convolutions", "prepare"):
+        if not hasattr(module, name):
+            setattr(module, name, getattr(defaults, name))
+    return cast(Workload, module)
+
 
 MODULES = (linear_lif, lif, lif_devices, network, loading, training)
 """Every workload; the first is that of a config that names none."""
-WORKLOADS: dict[str, Workload] = {module.NAME: cast(Workload, module) for module in MODULES}
+WORKLOADS: dict[str, Workload] = {module.NAME: _whole(module) for module in MODULES}
 DEFAULT = next(iter(WORKLOADS))
 PHASES = tuple(dict.fromkeys(phase for workload in WORKLOADS.values() for phase in workload.Case.PHASES))
 """The phases of all workloads, the most interesting ones first."""
@@ -69,36 +86,6 @@ PHASES = tuple(dict.fromkeys(phase for workload in WORKLOADS.values() for phase 
 def of(case: Case) -> Workload:
     """The workload of a case."""
     return WORKLOADS[case.workload]
-
-
-def pipeline_blocks(case: Case, split: str) -> int | None:
-    """The blocks of a pipeline if the processes of a case form one under this split, else None.
-
-    Models of its time are drawn beside the measured times. A workload without pipelines need not have this function.
-    """
-    count = getattr(of(case), "pipeline_blocks", None)
-    return count(case, split) if count else None
-
-
-def convolutions(case: Case) -> Mapping[str, Any]:
-    """A convolution of each kind in a case, with the shape of the image that enters; empty if it has none.
-
-    `products` counts them, as "KIND.value", "KIND.kernel-gradient" and "KIND.image-gradient".
-    """
-    kinds = getattr(of(case), "convolutions", None)
-    return kinds(case) if kinds else {}
-
-
-def prepare(case: Case, each: Callable[[int, int], None]) -> None:
-    """Make what a case needs on the disk of this machine, if its workload needs anything; `each` gets the progress."""
-    if make := getattr(of(case), "prepare", None):
-        make(case, each)
-
-
-def packages(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The requirements that a worker needs for a workload of this name, and the overrides of what they require."""
-    workload = WORKLOADS.get(name)
-    return getattr(workload, "PACKAGES", ()), getattr(workload, "OVERRIDES", ())
 
 
 def decode(fields: Mapping[str, Any]) -> Case:

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
@@ -28,6 +28,10 @@ PRODUCTS = ("current", "weight_gradient", "input_gradient")
 
 class Machine:
     """A backend, a session and a clock in one: a call takes `pass_ns`, and the first one `first_ns` more."""
+
+    def on_one_thread(self) -> AbstractContextManager[None] | None:
+        """It has one thread."""
+        return None
 
     def __init__(self, pass_ns: int, first_ns: int = 0, operands_ns: int = 0) -> None:
         self.pass_ns, self.first_ns, self.operands_ns = pass_ns, first_ns, operands_ns

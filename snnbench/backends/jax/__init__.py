@@ -13,6 +13,7 @@ import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 
+from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
@@ -30,7 +31,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # JAX reads it once, when it is first used
 
 
-class Backend:
+class Backend(backends.Backend):
     """JAX, set to the case's device and precision."""
 
     def __init__(self, case: Case) -> None:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build, operations
@@ -28,7 +29,7 @@ FORMATS = ("float32", "float64")
 """The number formats of networks of operations."""
 
 
-class Session:
+class Session(backends.Session):
     """A network on one problem, with its arrays on the device."""
 
     def __init__(self, build: Build, variant: Variant, problem: Problem, device: Any) -> None:

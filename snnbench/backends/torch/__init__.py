@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
@@ -27,7 +28,7 @@ from snnbench.cases.problem import Problem
 __all__ = ["Backend", "Network", "Neuron", "Session", "SteppedNeuron", "Weights", "compiled", "stepped_network"]
 
 
-class Backend:
+class Backend(backends.Backend):
     """PyTorch, set to the case's device and precision."""
 
     def __init__(self, case: Case) -> None:

@@ -97,7 +97,7 @@ class RankSession(PartSession):
     def __init__(self, build: Build, variant: Variant, problem: Problem, device: torch.device) -> None:
         self.whole, case = problem, problem.case
         parts: Parts = build(case, [], variant.built_as)
-        self.parts = parts
+        self.parts, self.split = parts, parts.split
         self.team = team(parts.file, case, device)
         self.team.start(case, variant.built_as)
         self._numbers, self._arrays = itertools.count(1), dict[tuple[int, int], NDArray[Any]]()

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect
 from snnbench.backends import Build, operations
@@ -22,7 +23,7 @@ from snnbench.cases.answer import Answer, Recording
 from snnbench.cases.problem import Graph, Problem
 
 
-class Session:
+class Session(backends.Session):
     """A network on one problem, with its tensors on the device."""
 
     def __init__(self, build: Build, variant: Variant, problem: Problem, device: torch.device) -> None:

@@ -40,15 +40,14 @@ class LinearLayers(Measure):
         request, backend, problem = work.request, work.backend, work.problem
         self._session: Any = None
         self.reason = ""
-        if not hasattr(backend, "without_neurons"):
-            self.reason = "this backend cannot leave neurons out"
-        elif request.case.is_divided or not problem.layers():
+        if request.case.is_divided or not problem.layers():
             self.reason = "only a stack of linear layers and neurons has a pass without neurons"
         else:
             # A library's output may be late; that of its linear layers is not.
             prompt = replace(work.variant, latency=0)
-            without = backend.without_neurons(work.build, prompt)
-            self._session = self._if_it_fits(lambda: backend.session(without, prompt, problem))
+            self._session = self._if_it_fits(
+                lambda: backend.session(backend.without_neurons(work.build, prompt), prompt, problem)
+            )
 
     def after(self, timed: Timed) -> dict[str, Any]:
         """The key `without_neurons`, if there is such a pass and no other process takes turns with this one."""

@@ -10,6 +10,7 @@ import torch
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.pins import Pins
 from snnbench.adapter.refusal import Unsupported
+from snnbench.backends import numpy
 from snnbench.backends.torch import Backend, Network, Neuron, SteppedNeuron
 from snnbench.cases.case import Case
 from snnbench.measures.neuron_share.harness import neuron_shares
@@ -145,7 +146,7 @@ def test_phase_backward_has_no_pass_without_neurons() -> None:
 
 def test_reason_says_why_there_is_no_pass_without_neurons() -> None:
     nothing: Any = object()
-    without = layers(backend=nothing).settings({})
+    without = layers(backend=numpy.Backend(CASE)).settings({})
     assert without == {"neuron_share": "not measured: this backend cannot leave neurons out"}
     from snnbench.workloads import lif
 

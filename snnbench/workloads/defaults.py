@@ -1,0 +1,29 @@
+"""Parts that only some workloads have, as a workload without them has them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+PACKAGES: tuple[str, ...] = ()
+"""Requirements of a worker beside those of its library."""
+OVERRIDES: tuple[str, ...] = ()
+"""Overrides of what these require."""
+
+
+def pipeline_blocks(case: Any, split: str) -> int | None:
+    """The blocks of a pipeline if the processes of a case form one under this split, else None.
+
+    Models of its time are drawn beside the measured times.
+    """
+    return None
+
+
+def convolutions(case: Any) -> Mapping[str, Any]:
+    """A convolution of each kind in a case, with the shape of the image that enters; empty if it has none.
+
+    `products` counts them, as "KIND.value", "KIND.kernel-gradient" and "KIND.image-gradient".
+    """
+    return {}
+
+
+def prepare(case: Any, each: Callable[[int, int], None]) -> None:
+    """Make what a case needs on the disk of this machine; `each` gets the progress."""
