@@ -24,13 +24,13 @@ from benchmarks.basecase import CASE, axes
 from benchmarks.outcome import show
 from snnbench.adapter import reading
 from snnbench.cases.outcome import measured
-from snnbench.environments.interpreters import Interpreter, Place
+from snnbench.environments.interpreters import EnvironmentKey, Interpreter
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder
 from snnbench.worker.messages import Note, Reply
 
@@ -103,8 +103,8 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
     shell.write_text(SHELL.format(reply=folder / "reply"))
     shell.chmod(0o755)
     adapter.write_text(ADAPTER)
-    interpreters: dict[Place, Interpreter] = {(("fake", "default"), ()): Interpreter(shell, "none", {})}
-    run = Run({"": Setup({"fake": reading.read(adapter)}, interpreters)}, PROTOCOL, "here", 1 << 40)
+    interpreters: dict[EnvironmentKey, Interpreter] = {(("fake", "default"), ()): Interpreter(shell, "none", {})}
+    run = RunContext({"": Setup({"fake": reading.read(adapter)}, interpreters)}, PROTOCOL, "here", 1 << 40)
     clock, by_hand, process = Clock(), [], psutil.Process()
     before = 0
     with append(folder / "recording", {"identity": "cells"}, {}) as writer:

@@ -30,7 +30,7 @@ from snnbench.recording.reading import read
 from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder
 from snnbench.units import MIB
 from snnbench.worker.messages import Note
@@ -115,7 +115,9 @@ def measured(cases: Sequence[Case], patterns: Sequence[str], trials: int, folder
     works = [Work(cell.case, cell.library, cell.variant) for cell in cells]
     pythons = interpreters(works, known, managed=True, cuda=False, say=lambda line: None)
     protocol = PROTOCOL.model_copy(update={"memory_trials": trials})
-    run = Run({"": Setup(known, pythons)}, protocol, "here", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    run = RunContext(
+        {"": Setup(known, pythons)}, protocol, "here", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    )
     with append(folder, {"identity": "memory"}, {}) as writer:
         Executor(run, InFolder(writer), Shown()).execute(cells)
     keys = {run.key(cell) for cell in cells}

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from snnbench.worker.afterwork import settle
+from snnbench.worker.unfinished_work import settle
 
 TURN_S = 0.02
 """Passes follow each other for about so long in a turn; the fastest caches are warm, as in training."""

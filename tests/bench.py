@@ -17,7 +17,7 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record
 from snnbench.recording.writer import Writer, append
 from snnbench.run.executor import Executor
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder
 from snnbench.worker.messages import Note
 from tests.fakes import CASE, CORRECT, write
@@ -85,9 +85,9 @@ class Bench:
         marks = self.folder / f"{name}.built"
         return len(marks.read_text()) if marks.exists() else 0
 
-    def setup(self) -> Run:
+    def setup(self) -> RunContext:
         """The constants of a run."""
-        return Run({"": Setup(self.adapters, self.interpreters)}, self.protocol, "a laptop", 1 << 40)
+        return RunContext({"": Setup(self.adapters, self.interpreters)}, self.protocol, "a laptop", 1 << 40)
 
     @contextmanager
     def writer(self) -> Iterator[Writer]:

@@ -112,7 +112,7 @@ def judge(case: Case, faults: tuple[str, ...] = FAULTS, honest: Mapping[str, Run
 def _verdict(case: Case, problem: Any, program: Run) -> tuple[str, str]:
     """The complaints about a program, and why its answers prove nothing."""
     for each in workloads.of(case).exams(case):
-        finding = exam.sit(each, lambda which, cotangent, each=each: program(each, which, cotangent))  # type: ignore[misc]
+        finding = exam.run_exam(each, lambda which, cotangent, each=each: program(each, which, cotangent))  # type: ignore[misc]
         if finding.complaints or finding.unprovable:
             return finding.message, finding.unprovable
     finding = SpotCheck(problem, 0, budget_ns=ALL_NS).check(program(problem, 0))

@@ -47,7 +47,7 @@ import numpy as np
 from snnbench.adapter import Unsupported
 from snnbench.conformance import graph as graphs
 from snnbench.conformance.network import Network
-from snnbench.conformance.reading import Reading
+from snnbench.conformance.interpretation import Interpretation
 
 BACKEND = "numpy"
 DIFFERENCES = ()
@@ -62,7 +62,7 @@ def from_nir(path, dt, batch):
 
     def run(spikes):
         network = Network(graphs.read(path), spikes.astype(np.float64), dt)
-        output = np.array([step.output for step in network.answer(Reading(DIFFERENCES))])
+        output = np.array([step.output for step in network.answer(Interpretation(DIFFERENCES))])
         return output
 
     return run

@@ -171,9 +171,11 @@ def _ways(path: Path, ways: Any, variants: dict[str, Variant]) -> dict[str, Vari
     """The variants that the harness adds."""
     if ways == ():
         return {}
-    run_so = dict.fromkeys(ways, next(iter(variants))) if isinstance(ways, tuple) and _some_of(ways, WAYS) else ways
-    if isinstance(run_so, dict) and _some_of(tuple(run_so), WAYS) and set(map(str, run_so.values())) <= variants.keys():
-        added = {way: variants[str(name)].run(way) for way, name in run_so.items()}
+    is_tuple = isinstance(ways, tuple) and _some_of(ways, WAYS)
+    variant_by_way = dict.fromkeys(ways, next(iter(variants))) if is_tuple else ways
+    is_known = isinstance(variant_by_way, dict) and _some_of(tuple(variant_by_way), WAYS)
+    if is_known and set(map(str, variant_by_way.values())) <= variants.keys():
+        added = {way: variants[str(name)].run(way) for way, name in variant_by_way.items()}
         if all(variant.backend == "torch" for variant in added.values()) and not added.keys() & variants.keys():
             return added
     known = ", ".join(WAYS)

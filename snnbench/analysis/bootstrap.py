@@ -93,7 +93,7 @@ def _middles(repetitions: int, trials: int, seed: int, resamples: int) -> NDArra
 
 def _medians(groups: Sequence[Sequence[Sequence[float]]], draw: Draw) -> NDArray[Any]:
     """[groups, resamples]: the median of trial medians in each resample; all groups have the shape of the draw."""
-    ends_met = np.array([[value for trial in group for value in sorted(trial)] for group in groups], dtype=float)
+    sorted_values = np.array([[value for trial in group for value in sorted(trial)] for group in groups], dtype=float)
     lower, upper = draw
-    medians = (ends_met[:, lower] + ends_met[:, upper]) / 2
+    medians = (sorted_values[:, lower] + sorted_values[:, upper]) / 2
     return np.asarray(np.median(medians, axis=-1, overwrite_input=True))

@@ -31,7 +31,7 @@ DRIFT_ALLOWED = "drift: words may be the machine's movement"
 class Comparison:
     """All cells of two recordings, changes first. `allowed` lists the facts that differ and that the user allowed.
 
-    `movement` is the movement of the machine; None if both sides took turns. If the machine moved, `tells` is the
+    `movement` is the movement of the machine; None if both sides took turns. If the machine moved, `ab_command` is the
     command that gives an answer; otherwise it is empty.
     """
 
@@ -42,7 +42,7 @@ class Comparison:
     changed: list[str]
     cells: list[ComparedCell] = field(default_factory=list)
     movement: Movement | None = None
-    tells: str = ""
+    ab_command: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -78,18 +78,18 @@ def compare(
     if DRIFT in allowed:
         facts.append(DRIFT_ALLOWED)
     else:
-        cells = [_less_movement(cell, thresholds.time_floor) for cell in cells]
+        cells = [_allow_for_movement(cell, thresholds.time_floor) for cell in cells]
     if explained:
         cells = with_intervals(cells)
-    tells = both_at_once(base, new) if any(MOVED in cell.reason for cell in cells) else ""
-    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), by_interest(cells), moved, tells)
+    ab_command = both_at_once(base, new) if any(MOVED in cell.reason for cell in cells) else ""
+    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), by_interest(cells), moved, ab_command)
 
 
 def _explained(cell: ComparedCell, moved: Movement) -> Explained | None:
     return moved.explained.get((cell.case, cell.contender, cell.phase)) if cell.metric == "time" else None
 
 
-def _less_movement(cell: ComparedCell, floor: float) -> ComparedCell:
+def _allow_for_movement(cell: ComparedCell, floor: float) -> ComparedCell:
     """The cell; inconclusive if the movement of the machine may explain its word, or hide a change behind `same`."""
     explained, ratio = cell.explained, cell.ratio
     if explained is None or ratio is None or cell.word not in ("slower", "faster", "same"):

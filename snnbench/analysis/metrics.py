@@ -14,7 +14,7 @@ def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
     return {pair(record) for record in records if record.outcome.kind == "incorrect"}
 
 
-def common(record: Record) -> list[dict[str, Any]]:
+def distance_checks(record: Record) -> list[dict[str, Any]]:
     """The checks of a deviating contender against the case's own neuron, in networks of one layer."""
     return [check for name, check in record.checks.items() if name.startswith("common-") and check["compared"]]
 

@@ -8,7 +8,7 @@ from typing import Any
 from snnbench import workloads
 from snnbench.analysis import endings, floors, memory_program
 from snnbench.analysis.coverage import coverage
-from snnbench.analysis.metrics import common, gradient_errors, incorrect, metrics, pair
+from snnbench.analysis.metrics import distance_checks, gradient_errors, incorrect, metrics, pair
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import failed
 from snnbench.recording.record import Record
@@ -114,7 +114,7 @@ def _result(name: str, records: list[Record], wrong: bool) -> Result:
         result.reasons.insert(0, _deviation(records))
         result.deviation = next(record.outcome.deviation for record in records if record.outcome.deviation)
         result.own_rule = any(record.outcome.own_rule is not None for record in records)
-        result.distance = next((check for record in records for check in common(record)), None)
+        result.distance = next((check for record in records for check in distance_checks(record)), None)
     if reason := next((r.outcome.inference_only for r in records if r.outcome.inference_only), ""):
         result.reasons.insert(0, f"inference only: {reason}")
     result.reasons += dict.fromkeys(text for _, text in memory_program.complaints(records))
@@ -156,7 +156,7 @@ def _refuse_below_floor(result: Result) -> None:
 def _deviation(records: list[Record]) -> str:
     """The declared deviation of a contender, and the measured size of it."""
     declared = next(record.outcome.deviation for record in records if record.outcome.deviation)
-    checks = [check for record in records for check in common(record)]
+    checks = [check for record in records for check in distance_checks(record)]
     checks = checks or [check for record in records for check in record.checks.values()]
     share = max((check["differing"] / check["compared"] for check in checks if check["compared"]), default=0.0)
     errors = gradient_errors(checks)

@@ -47,7 +47,7 @@ def ab(
     config: ConfigOption,
     base: SideOption = None,
     new: SideOption = None,
-    trials: Annotated[int, typer.Option("--trials", min=4, help="Trials a side at most.")] = 12,
+    trials: Annotated[int, typer.Option("--trials", min=4, max=10_000, help="Trials a side at most.")] = 12,
     *,
     options: Running,
     phase: PhaseOption = None,
@@ -102,16 +102,16 @@ def _loaded(config: str, trials: int, settings: Sequence[str], threads: int | No
         if (key := setting.partition("=")[0].strip()) in ("protocol.trials", "protocol.remeasure"):
             why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
             raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
-    path = config_path(config)
-    # No cell is measured again: a disturbed pair is left out, and further pairs follow.
-    own = [f"protocol.trials={trials}", "protocol.remeasure=0"]
-    loaded = configs.load(path, [*own, *settings], threads)
-    if not loaded.protocol.phases:
+    loaded = configs.load(config_path(config), settings, threads)
+    protocol, given = loaded.protocol, {setting.partition("=")[0].strip() for setting in settings}
+    if not protocol.phases:
         raise typer.BadParameter(
             f"{loaded.name} only verifies; name a config that times something", param_hint="--config"
         )
-    if loaded.protocol.repetitions < REPETITIONS:
-        own.append(f"protocol.repetitions={REPETITIONS}")
-    if 0 < loaded.protocol.memory_trials < MEMORY_TRIALS:
-        own.append(f"protocol.memory_trials={MEMORY_TRIALS}")
-    return configs.load(path, [*own, *settings], threads)
+    # No cell is measured again: a disturbed pair is left out, and further pairs follow.
+    changes = {"trials": trials, "remeasure": 0}
+    if "protocol.repetitions" not in given:
+        changes["repetitions"] = max(protocol.repetitions, REPETITIONS)
+    if "protocol.memory_trials" not in given and protocol.memory_trials:
+        changes["memory_trials"] = max(protocol.memory_trials, MEMORY_TRIALS)
+    return loaded.with_protocol(**changes)

@@ -30,7 +30,7 @@ def request(
     *,
     options: Choice,
 ) -> None:
-    """Print one request: the config's first case for this library, or its first case of all.
+    """Print one request: the config's first case for this library, or its first case if it does not run this library.
 
     The command line of the worker, which reads the request from its standard input, goes to standard error.
 

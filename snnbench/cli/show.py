@@ -68,7 +68,7 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     from snnbench.run import local
     from snnbench.run import replay as replays
     from snnbench.run.progress import ending, say
-    from snnbench.run.setup import Run, Setup
+    from snnbench.run.setup import RunContext, Setup
     from snnbench.run.store import InMemory
 
     if shown.side:  # the changes of a side are in the recording, and no code of a recording is run
@@ -81,7 +81,9 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     works = [Work(one.case, one.library, one.variant) for one in (shown, *base)]
     pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
     setups = {"": Setup(adapters, pythons)}
-    here = Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts), say)
+    here = RunContext(
+        setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts), say
+    )
     say(replays.heading([shown, *base], trials))
     kept = InMemory()
     try:
@@ -89,7 +91,7 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     finally:  # an interrupted replay prints the trials that it has
         typer.echo("\nreplayed:")
         for change in replays.changes(shown, recording, adapters[shown.library], here):
-            typer.echo(f"not as it was: {change}")
+            typer.echo(f"changed since then: {change}")
         measured = [one for one in kept.records if one.status == "measured"]
         for record in kept.records:
             if record not in measured:

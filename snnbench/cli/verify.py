@@ -31,7 +31,7 @@ def verify(
     from snnbench.report.text.verdict_table import table
     from snnbench.run.local import execute
     from snnbench.run.progress import say
-    from snnbench.run.setup import Run, Setup
+    from snnbench.run.setup import RunContext, Setup
     from snnbench.run.store import InMemory
 
     options.announce()
@@ -58,7 +58,7 @@ def verify(
     facts = description.facts()
     pythons = interpreters.interpreters(works, adapters, options.env is Env.managed, gpus.has_cuda(), say)
     setups = {"": Setup(adapters, pythons)}
-    run = Run(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts), say)
+    run = RunContext(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts), say)
     kept = InMemory()
     try:
         execute([Cell(work.case, work.library, work.variant, 0, "verify") for work in works], run, kept)

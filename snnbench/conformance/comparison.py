@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 
 from snnbench.conformance.graph import SPIKING, Array
+from snnbench.conformance.interpretation import DOCUMENTED, Interpretation, interpretations
 from snnbench.conformance.network import BUSIEST, Network
-from snnbench.conformance.reading import DOCUMENTED, Reading, readings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A library's output beside the documented reading of the graph.
+    """A library's output beside the documented interpretation of the graph.
 
     `differing` of `compared` positions differ by more than rounding explains, the first at (t, sample, neuron). `rate`
     and `expected_rate` are spikes per neuron and step, None for an output without spikes; `most_spikes` is the largest
-    output in a step. `cause` names the reading that has the library's output at every position; it is
-    empty if none has, if nothing differs, and if the library hardly fires or hardly rests, as it does in many readings.
+    output in a step. `cause` names the interpretation that has the library's output at every position; it is
+    empty if none has, if nothing differs, and if the library hardly fires or hardly rests, as in many interpretations.
     """
 
     compared: int
@@ -45,7 +45,10 @@ class WrongShape(ValueError):
 
 
 def compare(network: Network, got: Array) -> Comparison:
-    """Compare the output [T, B, ...] of a library with the documented reading; name a cause. Raises WrongShape."""
+    """Compare the output [T, B, ...] of a library with the documented interpretation; name a cause.
+
+    Raises WrongShape.
+    """
     answers = list(network.answer())
     expected = np.array([answer.output for answer in answers])
     if got.shape != expected.shape:
@@ -63,9 +66,10 @@ def compare(network: Network, got: Array) -> Comparison:
     tolerance = 0.0 if spiking else np.array([answer.tolerance for answer in answers])
     differs = (np.abs(got - expected) > tolerance).reshape(*got.shape[:2], -1)
     t, sample, neuron = (int(index) for index in np.argwhere(differs)[0])
-    telling = not spiking or (got.any() and (got > 0).mean() <= BUSIEST)  # many readings are silent, many saturated
-    possible = readings(network.graph, network.dt) if telling else ()
-    cause = next((reading for reading in possible if agrees(network, reading, got)), None)
+    # Many interpretations are silent, and many are saturated.
+    telling = not spiking or (got.any() and (got > 0).mean() <= BUSIEST)
+    possible = interpretations(network.graph, network.dt) if telling else ()
+    cause = next((interpretation for interpretation in possible if agrees(network, interpretation, got)), None)
     return Comparison(
         compared=got.size,
         differing=int(differs.sum()),
@@ -78,11 +82,11 @@ def compare(network: Network, got: Array) -> Comparison:
     )
 
 
-def agrees(network: Network, reading: Reading, got: Array) -> bool:
-    """Whether the output is that of a reading at every position, up to rounding.
+def agrees(network: Network, interpretation: Interpretation, got: Array) -> bool:
+    """Whether the output is that of a interpretation at every position, up to rounding.
 
     The resets follow the library's spikes, and each spike is judged by itself.
     """
     given = got if network.graph.last.kind in SPIKING else None
-    answers = zip(network.answer(reading, given), got, strict=True)
+    answers = zip(network.answer(interpretation, given), got, strict=True)
     return all(bool((np.abs(values - answer.output) <= answer.tolerance).all()) for answer, values in answers)

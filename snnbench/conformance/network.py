@@ -7,13 +7,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from snnbench.conformance.graph import NEURONS, SPIKING, Array, Graph, GraphError, Node
+from snnbench.conformance.interpretation import DOCUMENTED, Interpretation
 from snnbench.conformance.neuron import EPSILON, Step, steps
-from snnbench.conformance.reading import DOCUMENTED, Reading
 
 RATES = (0.05, 0.1, 0.2, 0.4)
 """The input of sample b has this many spikes per step, RATES[b % 4], so that neurons are driven weakly and strongly."""
 FEWEST_SPIKES, BUSIEST = 10, 0.9
-"""The fewest spikes of a node in all, and the most in a step, that tell one reading from another."""
+"""The fewest spikes of a node in all, and the most in a step, that tell one interpretation from another."""
 Signal = tuple[Array, Array]
 """Values [T, B, ...], and the bounds of their errors."""
 
@@ -68,7 +68,7 @@ def hindrance(network: "Network") -> str:
 
 
 class Network:
-    """A graph on one input. `answer` gives its output in a reading, step by step."""
+    """A graph on one input. `answer` gives its output in a interpretation, step by step."""
 
     def __init__(self, graph: Graph, given: Array, dt: float) -> None:
         """`given` [T, B, ...] enters the graph; `dt` is the time step in seconds. Raises GraphError."""
@@ -79,14 +79,14 @@ class Network:
         moving = self._moving()
         self._fixed = {name: signal for name, signal in self._fixed.items() if name not in moving}
 
-    def answer(self, reading: Reading = DOCUMENTED, given: Array | None = None) -> Iterator[Step]:
+    def answer(self, interpretation: Interpretation = DOCUMENTED, given: Array | None = None) -> Iterator[Step]:
         """The output in each step; the resets of the last neurons follow their spikes if they are `given`."""
         signals = dict(self._fixed)
-        with np.errstate(all="ignore"):  # a reading may be unstable
-            self._signals(reading, signals)
+        with np.errstate(all="ignore"):  # a interpretation may be unstable
+            self._signals(interpretation, signals)
             last = self.graph.last
             if last.kind in NEURONS:
-                yield from steps(last, reading, self.dt, *_sum(signals, last), given)
+                yield from steps(last, interpretation, self.dt, *_sum(signals, last), given)
             else:
                 yield from map(Step, *signals[last.name])
 
@@ -98,7 +98,7 @@ class Network:
         signals[last.name] = np.array([step.output for step in self.answer()]), np.zeros(0)
         return {node.name: signals[node.name][0] for node in self.graph.nodes if node.kind in SPIKING}
 
-    def _signals(self, reading: Reading, signals: dict[str, Signal]) -> None:
+    def _signals(self, interpretation: Interpretation, signals: dict[str, Signal]) -> None:
         """Add the signals of all nodes that are missing, but for those of the last neurons and of the output."""
         for node in self.graph.nodes:
             if node.name in signals or node.kind == "Output" or (node is self.graph.last and node.kind in NEURONS):
@@ -106,14 +106,14 @@ class Network:
             if node.kind == "Input":
                 signals[node.name] = self._input
             elif node.kind in NEURONS:
-                answers = list(steps(node, reading, self.dt, *_sum(signals, node)))
+                answers = list(steps(node, interpretation, self.dt, *_sum(signals, node)))
                 tolerances = np.array([answer.tolerance for answer in answers])
                 signals[node.name] = np.array([answer.output for answer in answers]), tolerances
             else:
                 signals[node.name] = _mapped(node, *_sum(signals, node))
 
     def _moving(self) -> set[str]:
-        """The nodes whose signal depends on the reading: neurons, and every node behind them."""
+        """The nodes whose signal depends on the interpretation: neurons, and every node behind them."""
         moving: set[str] = set()
         for node in self.graph.nodes:
             if node.kind in NEURONS or moving & set(node.sources):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnbench.conformance.graph import SPIKING, Array, Node
-from snnbench.conformance.reading import FIXED_DECAY, FIXED_STEP_S, Reading
+from snnbench.conformance.interpretation import FIXED_DECAY, FIXED_STEP_S, Interpretation
 
 EPSILON = float(np.finfo(np.float32).eps)
 ROUNDINGS = 8
@@ -52,35 +52,35 @@ class _Filter:
 
 
 def steps(
-    node: Node, reading: Reading, dt: float, current: Array, error: Array, given: Array | None = None
+    node: Node, interpretation: Interpretation, dt: float, current: Array, error: Array, given: Array | None = None
 ) -> Iterator[Step]:
     """The output of a neuron for a current [T, B, ...] that a library knows up to `error`.
 
     The state is 0 before the first step, for NIR names no other one. If the spikes of a library are `given`, the reset
     follows them, so that each spike is judged by itself. `dt` is in seconds.
     """
-    synapse, membrane = _filters(node, reading, dt)
+    synapse, membrane = _filters(node, interpretation, dt)
     v = v_error = synaptic = synaptic_error = np.zeros(current.shape[1:])
-    if reading.has("start", "leak"):
+    if interpretation.has("start", "leak"):
         v = v + node.parameters.get("v_leak", 0.0)
-    fires = node.kind in SPIKING and not reading.has("decay", "absent")
-    late = reading.has("latency", "late")
+    fires = node.kind in SPIKING and not interpretation.has("decay", "absent")
+    late = interpretation.has("latency", "late")
     waiting = Step(np.zeros(current.shape[1:]), np.zeros(current.shape[1:]))
     pending = held = held_error = np.zeros(current.shape[1:])
     for t, (x, x_error) in enumerate(zip(current, error, strict=True)):
         if synapse is not None:
             before = synaptic, synaptic_error
             synaptic, synaptic_error = synapse.step(synaptic, synaptic_error, x, x_error)
-            x, x_error = before if reading.has("order", "before") else (synaptic, synaptic_error)
+            x, x_error = before if interpretation.has("order", "before") else (synaptic, synaptic_error)
         u, u_error = membrane.step(v, v_error, x, x_error)
         u = u - pending
         if fires:
-            answer = _fired(node, reading, u - held, u_error + held_error)
+            answer = _fired(node, interpretation, u - held, u_error + held_error)
             number = t + late
             spikes = answer.output if given is None or number >= len(given) else given[number]
-            v, v_error, pending = _reset(node, reading, u, u_error, spikes)
-            if reading.has("reset", "held"):
-                left = _fired(node, reading, v, v_error)
+            v, v_error, pending = _reset(node, interpretation, u, u_error, spikes)
+            if interpretation.has("reset", "held"):
+                left = _fired(node, interpretation, v, v_error)
                 held, held_error = (part * node.parameters["v_threshold"] for part in (left.output, left.tolerance))
         else:
             answer = Step(u, u_error)
@@ -89,61 +89,75 @@ def steps(
         waiting = answer
 
 
-def _filters(node: Node, reading: Reading, dt: float) -> tuple[_Filter | None, _Filter]:
+def _filters(node: Node, interpretation: Interpretation, dt: float) -> tuple[_Filter | None, _Filter]:
     values = node.parameters
     r = values["r"]
     ones, nothing = np.ones_like(r), np.zeros_like(r)
-    if reading.has("decay", "absent"):
+    if interpretation.has("decay", "absent"):
         return None, _Filter(nothing, ones, nothing)
-    if reading.has("step", "fixed"):
+    if interpretation.has("step", "fixed"):
         dt = FIXED_STEP_S
-    elif reading.has("step", "steps"):
+    elif interpretation.has("step", "steps"):
         dt = 1.0
-    elif reading.has("step", "resistance"):
+    elif interpretation.has("step", "resistance"):
         dt = float(np.min(values.get("tau", values.get("tau_mem", dt)) / (1 + r)))
     tau = None if node.kind == "IF" else values.get("tau", values.get("tau_mem"))
-    remains, charged = (ones, dt * ones) if tau is None else _decay(reading, dt, tau)
-    if tau is None and reading.has("decay", "fixed"):
+    remains, charged = (ones, dt * ones) if tau is None else _decay(interpretation, dt, tau)
+    if tau is None and interpretation.has("decay", "fixed"):
         remains = FIXED_DECAY * ones
-    gain = charged if reading.has("gain", "no-resistance") else ones if reading.has("gain", "unscaled") else charged * r
+    gain = (
+        charged
+        if interpretation.has("gain", "no-resistance")
+        else ones
+        if interpretation.has("gain", "unscaled")
+        else charged * r
+    )
     leak = values.get("v_leak", nothing)
-    added = nothing if reading.has("leak", "ignored") else leak if reading.has("leak", "bias") else charged * leak
+    added = (
+        nothing
+        if interpretation.has("leak", "ignored")
+        else leak
+        if interpretation.has("leak", "bias")
+        else charged * leak
+    )
     if "tau_syn" not in values:
-        return None, _Filter(remains, remains * gain if reading.has("entry", "decayed") else gain, added)
-    of_synapse, charged = _decay(reading, dt, values["tau_syn"])
-    entering = ones if reading.has("gain", "unscaled") else charged * values["w_in"]
-    entering = of_synapse * entering if reading.has("entry", "decayed") else entering
+        return None, _Filter(remains, remains * gain if interpretation.has("entry", "decayed") else gain, added)
+    of_synapse, charged = _decay(interpretation, dt, values["tau_syn"])
+    entering = ones if interpretation.has("gain", "unscaled") else charged * values["w_in"]
+    entering = of_synapse * entering if interpretation.has("entry", "decayed") else entering
     return _Filter(of_synapse, entering, nothing), _Filter(remains, gain, added)
 
 
-def _decay(reading: Reading, dt: float, tau: Array) -> tuple[Array, Array]:
+def _decay(interpretation: Interpretation, dt: float, tau: Array) -> tuple[Array, Array]:
     """The share of a state that is left after a step, and the share by which it moves to its target."""
-    ratio = dt / (np.trunc(tau) if reading.has("step", "whole") else tau)
-    remains = np.exp(-ratio) if reading.has("decay", "exponential") else 1 - ratio
+    ratio = dt / (np.trunc(tau) if interpretation.has("step", "whole") else tau)
+    remains = np.exp(-ratio) if interpretation.has("decay", "exponential") else 1 - ratio
     return remains, 1 - remains
 
 
-def _fired(node: Node, reading: Reading, u: Array, error: Array) -> Step:
+def _fired(node: Node, interpretation: Interpretation, u: Array, error: Array) -> Step:
     threshold = node.parameters["v_threshold"]
     margin = error + ROUNDINGS * EPSILON * np.abs(threshold)
-    if reading.has("spikes", "several"):
+    if interpretation.has("spikes", "several"):
         ratio = np.maximum(u / threshold, 0.0)
         distance = np.abs(ratio - np.maximum(np.round(ratio), 1.0)) * np.abs(threshold)
         return Step(np.floor(ratio), (distance <= margin).astype(np.float64))
     return Step((u > threshold).astype(np.float64), (np.abs(u - threshold) <= margin).astype(np.float64))
 
 
-def _reset(node: Node, reading: Reading, u: Array, error: Array, spikes: Array) -> tuple[Array, Array, Array]:
+def _reset(
+    node: Node, interpretation: Interpretation, u: Array, error: Array, spikes: Array
+) -> tuple[Array, Array, Array]:
     """The potential after the reset, the bound of its error, and an amount to subtract in the next step."""
     subtracted = spikes * node.parameters["v_threshold"]
     grown = error + ROUNDINGS * EPSILON * np.abs(subtracted)
     nothing = np.zeros_like(u)
-    if reading.has("reset", "none"):
+    if interpretation.has("reset", "none"):
         return u, error, nothing
-    if reading.has("reset", "subtract") or reading.has("reset", "held"):
+    if interpretation.has("reset", "subtract") or interpretation.has("reset", "held"):
         return u - subtracted, grown, nothing
-    if reading.has("reset", "late-subtract"):
+    if interpretation.has("reset", "late-subtract"):
         return u, grown, subtracted
-    target = 0.0 if reading.has("reset", "zero") else node.parameters["v_reset"]
+    target = 0.0 if interpretation.has("reset", "zero") else node.parameters["v_reset"]
     fired = spikes > 0
     return np.where(fired, target, u), np.where(fired, EPSILON * np.abs(target), error), nothing

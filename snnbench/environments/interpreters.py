@@ -14,7 +14,7 @@ from snnbench.environments import store
 from snnbench.environments.uv_program import EnvironmentFailed
 
 Say = Callable[[str], None]
-Place = tuple[Contender, tuple[str, ...]]
+EnvironmentKey = tuple[Contender, tuple[str, ...]]
 """A contender, and the packages that its work needs beside those of its adapter: works of one place share a Python."""
 
 
@@ -35,16 +35,16 @@ def unmanaged(python: Path, name: str) -> Interpreter:
     return Interpreter(python, f"{name}-{digest([number, versions])}", versions)
 
 
-def place_of(contender: Contender, case: Case) -> Place:
+def place_of(contender: Contender, case: Case) -> EnvironmentKey:
     """The place of a contender's work on a case."""
     return contender, workloads.of(case).PACKAGES
 
 
 def interpreters(
     works: Iterable[Work], adapters: Mapping[str, Adapter], managed: bool, cuda: bool, say: Say
-) -> dict[Place, Interpreter]:
+) -> dict[EnvironmentKey, Interpreter]:
     """An interpreter for each place. A missing environment is made only if one of its works can run here."""
-    wanted: dict[Place, tuple[str, bool]] = {}
+    wanted: dict[EnvironmentKey, tuple[str, bool]] = {}
     for work in works:
         there = place_of((work.library, work.variant), work.case)
         declined = adapters[work.library].variants[work.variant].refusal(work.case)

@@ -168,6 +168,11 @@ class Config(BaseModel):
     sweeps: Axis[SerializeAsAny[Annotated[Sweep, PlainValidator(_sweep)]]] = Field(alias="sweep")
     _document: Document = PrivateAttr(default_factory=Document)
 
+    def with_protocol(self, **changes: Any) -> Self:
+        """The same config with other values of its protocol. Raises ValidationError."""
+        protocol = Protocol.model_validate(self.protocol.model_dump() | changes)
+        return self.model_copy(update={"protocol": protocol})
+
     def resolved(self) -> dict[str, Any]:
         """Plain data with all defaults filled in; written to a file, it is a config of its own."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)

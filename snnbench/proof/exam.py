@@ -25,7 +25,7 @@ PASSES = ((0, 0), (1, 1), (1, REVERSED))
 SINGULAR = {"weights": "weight", "biases": "bias"}
 
 
-def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = True) -> Finding:
+def run_exam(problem: Problem, run: Callable[[int, int], Answer], backward: bool = True) -> Finding:
     """Put `run(input, cotangent)` to the exam; return one finding for all passes.
 
     Without `backward` only spikes are compared.

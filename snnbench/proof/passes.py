@@ -9,7 +9,7 @@ from snnbench.cases.answer import Answer
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PhaseCalls:
     """A phase's `run`, its `prepare` before that, and `parts`: the spikes and the gradients of its outputs.
 
     `goes_back`: it has a backward pass, which reads the cotangent.
@@ -21,17 +21,19 @@ class Piece:
     goes_back: bool = True
 
 
-def pieces(session: Session) -> dict[str, Piece]:
+def pieces(session: Session) -> dict[str, PhaseCalls]:
     """The piece of every phase of a session."""
     return {
-        "inference": Piece(lambda _: session.inference(), lambda spikes: (spikes, None), goes_back=False),
-        "forward": Piece(lambda _: session.forward(), lambda kept: (session.spikes_of(kept), None), goes_back=False),
-        "backward": Piece(
+        "inference": PhaseCalls(lambda _: session.inference(), lambda spikes: (spikes, None), goes_back=False),
+        "forward": PhaseCalls(
+            lambda _: session.forward(), lambda kept: (session.spikes_of(kept), None), goes_back=False
+        ),
+        "backward": PhaseCalls(
             lambda kept: (kept, session.backward(kept)),
             lambda outputs: (session.spikes_of(outputs[0]), outputs[1]),
             session.forward,
         ),
-        "train": Piece(lambda _: session.train(), lambda outputs: outputs),
+        "train": PhaseCalls(lambda _: session.train(), lambda outputs: outputs),
     }
 
 

@@ -12,7 +12,7 @@ from snnbench.backends import Session
 from snnbench.cases.answer import Answer
 from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import Content, Contents, Memory, compare_gradients, copied, differing, in_first_order, waking
-from snnbench.proof.passes import Piece
+from snnbench.proof.passes import PhaseCalls
 from snnbench.proof.recorded_check import RecordedCheck
 from snnbench.proof.spotcheck import SpotCheck
 
@@ -36,7 +36,7 @@ class PhaseProof:
     """
 
     session: Session
-    piece: Piece
+    piece: PhaseCalls
     check: SpotCheck | RecordedCheck
     check_drawn: Callable[[int], SpotCheck | RecordedCheck]
     contents: Contents

@@ -132,20 +132,20 @@ def read(folder: Path) -> Recording:
                 if record.outcome.disproved:
                     failures[record.cell, record.attempt] = record
                 latest[record.library, record.variant, record.side] = (record.adapter, record.environment)
-    levels = drift.relative(attempt_records for tried in by_cell.values() for attempt_records in tried.values())
+    levels = drift.relative(record for tried in by_cell.values() for record in tried.values())
     records, attempts = [], []
     for tried in by_cell.values():
-        for number, attempt_records in tried.items():
-            level = levels.get((attempt_records.cell, number))
-            tried[number] = flagged(attempt_records, level is not None and level.drifted)
+        for number, record in tried.items():
+            level = levels.get((record.cell, number))
+            tried[number] = flagged(record, level is not None and level.drifted)
         counting = chosen(list(tried.values()))
         if (counting.adapter, counting.environment) == latest[counting.library, counting.variant, counting.side]:
             records.append(counting)
             attempts += [tried[number] for number in sorted(tried) if tried[number] is not counting]
     disproved = [
-        failures[attempt_records.cell, attempt_records.attempt]
-        for attempt_records in [*records, *attempts]
-        if attempt_records.status == "measured" and (attempt_records.cell, attempt_records.attempt) in failures
+        failures[record.cell, record.attempt]
+        for record in [*records, *attempts]
+        if record.status == "measured" and (record.cell, record.attempt) in failures
     ]
     config, machine, environments = (document(folder / name) for name in (CONFIG, MACHINE, ENVIRONMENTS))
     return Recording(folder, config, machine, records, torn, environments, disproved, attempts)

@@ -54,13 +54,13 @@ def measured_of(recording: Recording, measured: int) -> str:
     return f"{measured} of {counted(len(recording.records), 'cell')} measured"
 
 
-def told_apart(case: Case, among: Collection[Case]) -> str:
+def varying_sizes(case: Case, among: Collection[Case]) -> str:
     """Only the sizes in which these cases differ; all sizes if they do not differ."""
     varied = [axis for axis in case.SIZES if len({getattr(other, axis, None) for other in among}) > 1]
     return ", ".join(_size(case, axis) for axis in varied) or case.sizes()
 
 
-def in_common(cases: Collection[Case]) -> str:
+def common_sizes(cases: Collection[Case]) -> str:
     """The sizes that all these cases share; empty for a single case, which all sizes name."""
     first = next(iter(cases))
     alike = [axis for axis in first.SIZES if len({getattr(other, axis, None) for other in cases}) == 1]

@@ -16,7 +16,7 @@ from snnbench.recording import schema
 from snnbench.recording.flags import raised
 from snnbench.recording.record import Record
 from snnbench.run.process import Ending
-from snnbench.run.setup import Run
+from snnbench.run.setup import RunContext
 from snnbench.worker.messages import Reply
 
 STATES = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EAGAIN)
@@ -61,7 +61,7 @@ def _outcome(ending: Ending, timeout_s: float) -> Outcome:
 def record_of(
     cell: Cell,
     key: str,
-    run: Run,
+    run: RunContext,
     end: Outcome | Ending,
     observed: Collection[str] = (),
     card: Card | None = None,

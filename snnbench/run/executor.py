@@ -23,7 +23,7 @@ from snnbench.run.endings import record_of
 from snnbench.run.groups import Sharing, deal, together
 from snnbench.run.process import Broken, Stopped, stopping
 from snnbench.run.runner import Task, known_outcome, measure_in_relay, measure_together
-from snnbench.run.setup import Run
+from snnbench.run.setup import RunContext
 from snnbench.run.store import Store
 from snnbench.worker import floor
 from snnbench.worker.messages import Note
@@ -64,7 +64,7 @@ class Executor:
     """
 
     def __init__(
-        self, run: Run, store: Store, progress: Progress, retry: Collection[str] = (), stops_early: bool = False
+        self, run: RunContext, store: Store, progress: Progress, retry: Collection[str] = (), stops_early: bool = False
     ) -> None:
         self.run, self.progress, self._stops_early = run, progress, stops_early
         self._store, self._done, self._attempts = store, store.done(retry), store.attempts()

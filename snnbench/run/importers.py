@@ -19,7 +19,7 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.conformance import Conformance, Row
 from snnbench.recording.record import Record
 from snnbench.run.local import execute
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InMemory
 from snnbench.worker.messages import ImportRequest
 
@@ -119,7 +119,7 @@ def examine(request: Examination, say: Callable[[str], None]) -> Conformance:
         },
     )
     kept = InMemory()
-    execute(cells, Run({"": setup}, _protocol(request.timeout_s), "", 0, say), kept)
+    execute(cells, RunContext({"": setup}, _protocol(request.timeout_s), "", 0, say), kept)
     records = {(record.case, record.library): record for record in kept.records}
     return Conformance(
         rows=[_row(cell, records[cell.case, cell.library], setup) for cell in cells],

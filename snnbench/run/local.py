@@ -23,7 +23,7 @@ from snnbench.run.executor import Executor
 from snnbench.run.preparation import content, prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import ABTest, Request
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder, InMemory
 
 RESULTS = Path("results")
@@ -41,7 +41,7 @@ def run(request: Request) -> Recording:
     require_place(request)
     machine = description.facts()
     setups = prepare(request, works, adapters, cuda)
-    same = Run(setups, request.config.protocol, machine["model"], description.memory_bytes(machine), say)
+    same = RunContext(setups, request.config.protocol, machine["model"], description.memory_bytes(machine), say)
     header = header_of(request, setups, machine, request.known(adapters))
     with append(folder_for(request, header), header, machine) as writer:
         writer.plan(counts(request, plan, all_works))
@@ -123,7 +123,7 @@ def versions(setups: Mapping[str, Setup]) -> dict[str, dict[str, str]]:
     return {interpreter.key: interpreter.versions for interpreter in interpreters if interpreter.key}
 
 
-def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[Card], writer: Writer) -> None:
+def measure(request: Request, plan: Sequence[Cell], same: RunContext, cards: Sequence[Card], writer: Writer) -> None:
     """Measure the cells of the plan that the recording lacks."""
     done = writer.done(request.retry)
     left = [cell for cell in plan if same.key(cell) not in done]
@@ -149,13 +149,13 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
         writer.plan({"planned": len(reading.read(writer.folder).records)})
 
 
-def execute(plan: Sequence[Cell], run: Run, kept: InMemory) -> None:
+def execute(plan: Sequence[Cell], run: RunContext, kept: InMemory) -> None:
     """Run cells for a command that prints their records and makes no recording."""
     with shown(plan, run.effort) as progress:
         Executor(run, kept, progress).execute(plan)
 
 
-def parts(plan: Sequence[Cell], test: ABTest | None, folder: Path, same: Run) -> Iterator[Sequence[Cell]]:
+def parts(plan: Sequence[Cell], test: ABTest | None, folder: Path, same: RunContext) -> Iterator[Sequence[Cell]]:
     """The parts of a plan to run in turn: the whole plan, or for an A/B test the undecided works up to each look."""
     if test is None:
         yield plan

@@ -21,7 +21,7 @@ from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record, RecordingError, recorded
-from snnbench.run.setup import Run
+from snnbench.run.setup import RunContext
 from snnbench.units import MIB, MS
 from snnbench.worker.durations import pass_ns
 
@@ -47,7 +47,7 @@ class Replayed:
         return self.old.low <= self.new.high and self.new.low <= self.old.high
 
 
-def changes(record: Record, recording: Recording, adapter: Adapter, here: Run) -> Iterator[str]:
+def changes(record: Record, recording: Recording, adapter: Adapter, here: RunContext) -> Iterator[str]:
     """Changes since the cell was recorded: machine, adapter file, environment."""
     interpreter = here.setups[record.side].interpreter((record.library, record.variant), record.case)
     if recording.model != here.machine:

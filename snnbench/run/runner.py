@@ -17,7 +17,7 @@ from snnbench.recording.record import Record
 from snnbench.run import known_outcomes, pipes, process, slots
 from snnbench.run.endings import blameless, record_of
 from snnbench.run.process import Ending, Worker
-from snnbench.run.setup import Run
+from snnbench.run.setup import RunContext
 from snnbench.worker.messages import Announce, silent
 
 
@@ -36,7 +36,7 @@ class Task:
 
 def measure_together(
     tasks: Sequence[Task],
-    run: Run,
+    run: RunContext,
     known: known_outcomes.KnownOutcomes,
     card: Card | None = None,
     stop: int | None = None,
@@ -64,7 +64,7 @@ def measure_together(
 
 def measure_in_relay(
     tasks: Sequence[Task],
-    run: Run,
+    run: RunContext,
     known: known_outcomes.KnownOutcomes,
     card: Card | None = None,
     stop: int | None = None,
@@ -94,7 +94,7 @@ def measure_in_relay(
             yield record_of(task.cell, task.key, run, end, flags, card)
 
 
-def _slot(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None) -> AbstractContextManager[None]:
+def _slot(tasks: Sequence[Task], run: RunContext, card: Card | None, stop: int | None) -> AbstractContextManager[None]:
     """The slot of a card or of the CPUs; none is needed if no task is measured."""
     is_measured = any(task.cell.measure != "verify" for task in tasks)
     return slots.held(card.name if card else None, run.say, stop) if is_measured else nullcontext()
@@ -113,7 +113,7 @@ def _observed(card: Card | None = None, workers: int = 1) -> Iterator[set[str]]:
         flags.add("shared")
 
 
-def known_outcome(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int = 0) -> Outcome | None:
+def known_outcome(cell: Cell, run: RunContext, known: known_outcomes.KnownOutcomes, lane: int = 0) -> Outcome | None:
     """The outcome of a cell that need not or cannot be run, else None."""
     setup = run.setups[cell.side]
     if refusal := cell.refusal(setup.adapters[cell.library]):
@@ -133,7 +133,9 @@ def known_outcome(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lan
     return None
 
 
-def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, lane: int) -> list[Outcome | Ending]:
+def _endings(
+    tasks: Sequence[Task], run: RunContext, card: Card | None, stop: int | None, lane: int
+) -> list[Outcome | Ending]:
     """How the worker of each task ended; an outcome if it could not be started."""
     timeout_s = run.protocol.timeout_seconds
     if len(tasks) == 1:
@@ -153,7 +155,7 @@ def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | Non
 
 def _whole(
     task: Task,
-    run: Run,
+    run: RunContext,
     card: Card | None,
     lane: int,
     timeout_s: float,
@@ -169,7 +171,7 @@ def _whole(
 def _start(
     stack: ExitStack,
     cell: Cell,
-    run: Run,
+    run: RunContext,
     ends: pipes.Ends | None = None,
     card: Card | None = None,
     lane: int = 0,
@@ -200,12 +202,12 @@ def _start(
             ends.close()
 
 
-def request_of(cell: Cell, run: Run, lane: int = 0) -> process.Question:
+def request_of(cell: Cell, run: RunContext, lane: int = 0) -> process.Question:
     """The request to a cell's worker."""
     return cell.request(run.protocol, cpus.cpus(cell.case.cpus(nodes.count()), lane=lane), run.memory_bytes)
 
 
-def worker_environment(cell: Cell, run: Run, card: Card | None = None) -> dict[str, str]:
+def worker_environment(cell: Cell, run: RunContext, card: Card | None = None) -> dict[str, str]:
     """The environment variables of a cell's worker."""
     setup = run.setups[cell.side]
     extra = process.further(cell.measure, home())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from snnbench.adapter.contender import Contender
 from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.cases.case import Case
-from snnbench.environments.interpreters import Interpreter, Place, Say, place_of
+from snnbench.environments.interpreters import EnvironmentKey, Interpreter, Say, place_of
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 
@@ -19,7 +19,7 @@ class Setup:
     """How contenders run: adapters by name, an interpreter for each place, additional environment variables."""
 
     adapters: Mapping[str, Adapter]
-    interpreters: Mapping[Place, Interpreter]
+    interpreters: Mapping[EnvironmentKey, Interpreter]
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def interpreter(self, contender: Contender, case: Case) -> Interpreter:
@@ -28,7 +28,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunContext:
     """The constants of a run over all cells. `setups` are by side; the side is "" without an A/B test."""
 
     setups: Mapping[str, Setup]

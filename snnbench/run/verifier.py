@@ -16,10 +16,10 @@ from snnbench.run import known_outcomes, process
 from snnbench.run.endings import outcome_of, record_of
 from snnbench.run.process import Ending, Worker
 from snnbench.run.runner import Task, known_outcome, measure_together, request_of, worker_environment
-from snnbench.run.setup import Run
+from snnbench.run.setup import RunContext
 
 
-def group_of(cell: Cell, run: Run) -> Hashable:
+def group_of(cell: Cell, run: RunContext) -> Hashable:
     """The key that cells of one process share: side, adapter, environment and threads."""
     setup = run.setups[cell.side]
     return cell.side, cell.library, setup.interpreter(cell.contender, cell.case).python, cell.case.threads
@@ -28,7 +28,7 @@ def group_of(cell: Cell, run: Run) -> Hashable:
 class Verifier:
     """A context that holds at most one server."""
 
-    def __init__(self, run: Run, known: known_outcomes.KnownOutcomes, stop: int) -> None:
+    def __init__(self, run: RunContext, known: known_outcomes.KnownOutcomes, stop: int) -> None:
         self._run, self._known, self._stop = run, known, stop
         self._stack = ExitStack()
         self._server: Worker | None = None

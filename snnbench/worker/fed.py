@@ -12,7 +12,7 @@ from snnbench.cases.problem import generator
 from snnbench.worker.messages import Announce, Note
 
 
-class Fed:
+class EpochSession:
     """The loader, the reference and the training step of a case in one process."""
 
     def __init__(self, case: Any, session: Any, feed: Any) -> None:
@@ -58,7 +58,7 @@ class Fed:
 
 
 @contextmanager
-def fed(case: Any, session: Any, announce: Announce) -> Iterator[Fed]:
+def fed(case: Any, session: Any, announce: Announce) -> Iterator[EpochSession]:
     """The loader and the rest, with the strategy's cache filled. Raises Unavailable, Unsupported, DatasetError.
 
     `announce` gets the progress of filling the cache.
@@ -69,6 +69,6 @@ def fed(case: Any, session: Any, announce: Announce) -> Iterator[Fed]:
         announce(Note("samples cached", done, count))
 
     with Feed(case, session.layout.order.startswith("B"), session.device, filling) as feed:
-        whole = Fed(case, session, feed)
+        whole = EpochSession(case, session, feed)
         feed.prepare()
         yield whole

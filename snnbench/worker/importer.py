@@ -61,7 +61,7 @@ def _outcome(comparison: Any) -> Outcome:
         return measured("exact")
     if comparison.cause:
         return measured("deviates", deviation=comparison.cause)
-    return failed("incorrect", "no known reading of the graph has this output")
+    return failed("incorrect", "no known interpretation of the graph has this output")
 
 
 def _is_refusal(error: Exception) -> bool:

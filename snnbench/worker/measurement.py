@@ -25,7 +25,7 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import Check, SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.worker import afterwork, fed, floor, garbage, measure, used_cpus
+from snnbench.worker import fed, floor, garbage, measure, unfinished_work, used_cpus
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Announce, Reply, Request, silent
 from snnbench.worker.peaks import Peaks
@@ -140,7 +140,7 @@ class Measurement:
                 return session.answer(spikes, gradients)
 
             rule, backward = self._rule_of(problem.case), not self.variant.inference_only
-            finding = self._own_exam(problem, answer, rule) if rule else exam.sit(problem, answer, backward)
+            finding = self._own_exam(problem, answer, rule) if rule else exam.run_exam(problem, answer, backward)
             reply.checks[f"exam-{number}"] = finding.as_dict()
             if not self._accept(reply, "exam", finding):
                 return False
@@ -203,7 +203,7 @@ class Measurement:
         case = self.request.case
         self._checks.prepare()
         busy = busy_ns(case.device)
-        settle = (lambda: None) if busy else afterwork.settle
+        settle = (lambda: None) if busy else unfinished_work.settle
         peaks = Peaks(self.backend, session, case, self.phases, busy_ns=busy, settle=settle)
         peaks.look()
         work = measure.Work(

@@ -25,7 +25,7 @@ from snnbench.proof.passes import answer_of
 from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.spot_checks import SpotChecks
 from snnbench.worker import contention, timing, used_cpus
-from snnbench.worker.fed import Fed
+from snnbench.worker.fed import EpochSession
 from snnbench.worker.measure import Measure
 from snnbench.worker.messages import Request
 
@@ -53,7 +53,7 @@ class Step:
 class TimedEpochs:
     """The phase `name`, timed for the request's repetitions. `findings` proves its answers."""
 
-    def __init__(self, name: str, request: Request, fed: Fed, checks: SpotChecks) -> None:
+    def __init__(self, name: str, request: Request, fed: EpochSession, checks: SpotChecks) -> None:
         self.name, self._request, self._fed, self._checks = name, request, fed, checks
         self._case: Any = fed.case
         self._epochs: list[Any] = []

@@ -13,7 +13,7 @@ from snnbench.proof.fresh import Contents
 from snnbench.proof.passes import pieces
 from snnbench.proof.phase_proof import PhaseProof
 from snnbench.proof.spot_checks import SpotChecks
-from snnbench.worker import afterwork, contention, timing
+from snnbench.worker import contention, timing, unfinished_work
 from snnbench.worker.durations import trial_median
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.measure import Measure, Timed
@@ -160,7 +160,7 @@ class TimedPhase:
             return
         self._ended = self._usage()  # now, while the partner has reported all its CPU time
         if self._on_cpu:
-            afterwork.settle()
+            unfinished_work.settle()
         self._turns.pass_on(self._step)
         if self._warm_ns < WARM_NS:
             self._warm_ns = timing.repeat(self._phase, 1, timing.CLOCK).wall_ns
@@ -236,6 +236,6 @@ class TimedPhase:
     def _settle(self) -> None:
         """Wait until the CPU idles, or keep a card busy: its clock may fall while the host makes and checks content."""
         if self._on_cpu:
-            afterwork.settle()
+            unfinished_work.settle()
         else:
             timing.keep_busy(self._phase, BUSY_AGAIN_NS, timing.CLOCK)

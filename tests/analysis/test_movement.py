@@ -149,13 +149,13 @@ def test_every_format_states_the_movement_and_the_ab_command() -> None:
     new += slowed("b", 1.5, 1.5, 1.5, 1.5, 1.5)
     comparison = compared(old, new)
     command = "snnbench ab --config CONFIG --base a==1.0 --new a==2.0"
-    assert comparison.tells == command
+    assert comparison.ab_command == command
     text = change_table.table(comparison)
     assert text.splitlines()[1].startswith("in NEW the machine was 1.50 times slower for Python loops")
-    assert text.rstrip().endswith(f"both at once would tell: `{command}`")
+    assert text.rstrip().endswith(f"To decide, run both versions in one A/B test: `{command}`")
     document = json.loads(change_table.to_json(comparison))
     assert document["movement"]["probes"]["interpreter"] == 1.5
-    assert document["tells"] == command
+    assert document["ab_command"] == command
     assert document["cells"][0]["explained"] and document["cells"][0]["control"]
     header, row, *_ = change_table.csv(comparison).splitlines()
     assert "control,explained_low,explained_high" in header and "1.5" in row
@@ -165,4 +165,4 @@ def test_every_format_states_the_movement_and_the_ab_command() -> None:
 
 def test_ab_command_has_placeholders_if_no_version_changed() -> None:
     comparison = compared(slowed("a", 1.0), slowed("a", 1.5, 1.5, 1.5, 1.5, 1.5))
-    assert comparison.tells == "snnbench ab --config CONFIG --base CHANGE --new CHANGE"
+    assert comparison.ab_command == "snnbench ab --config CONFIG --base CHANGE --new CHANGE"

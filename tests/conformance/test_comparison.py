@@ -1,4 +1,4 @@
-"""Tests of the comparison: every reading is named as the cause, and no wrong output passes."""
+"""Tests of the comparison: every interpretation is named as the cause, and no wrong output passes."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import pytest
 
 from snnbench.conformance.comparison import WrongShape, compare
 from snnbench.conformance.graph import Array, read
+from snnbench.conformance.interpretation import DOCUMENTED, Interpretation, interpretations
 from snnbench.conformance.network import Input, Network, hindrance, inputs
-from snnbench.conformance.reading import DOCUMENTED, Reading, readings
 from tests.nir_graphs import CHAIN, ENDS, GRAPHS, LIF, dense, write
 
 DT = 1e-3
@@ -19,8 +19,8 @@ def network_of(path: Path) -> Network:
     return Network(graph, inputs(graph, Input(time_steps=60, batch=4, seed=0)), DT)
 
 
-def output(network: Network, reading: Reading = DOCUMENTED) -> Array:
-    return np.array([answer.output for answer in network.answer(reading)])
+def output(network: Network, interpretation: Interpretation = DOCUMENTED) -> Array:
+    return np.array([answer.output for answer in network.answer(interpretation)])
 
 
 @pytest.mark.parametrize("name", ["lif", "lif-leak", "li", "cubalif", "convolution"])
@@ -45,9 +45,9 @@ def test_documented_output_is_right(name: str) -> None:
     ],
 )
 def test_cause_is_the_reading_of_the_output(name: str, differences: tuple[tuple[str, str], ...]) -> None:
-    network, reading = network_of(GRAPHS / f"{name}.nir"), Reading(differences)
-    comparison = compare(network, output(network, reading))
-    assert (comparison.differences, comparison.cause) == (differences, str(reading))
+    network, interpretation = network_of(GRAPHS / f"{name}.nir"), Interpretation(differences)
+    comparison = compare(network, output(network, interpretation))
+    assert (comparison.differences, comparison.cause) == (differences, str(interpretation))
     assert comparison.differing and comparison.first
 
 
@@ -78,10 +78,12 @@ def test_swapped_axes_and_infinities_are_refused() -> None:
 
 
 def test_readings_start_with_the_simplest_one() -> None:
-    counts = [len(reading.differences) for reading in readings(read(GRAPHS / "lif.nir"), DT)]
+    counts = [len(interpretation.differences) for interpretation in interpretations(read(GRAPHS / "lif.nir"), DT)]
     assert counts == sorted(counts) and counts[0] == 1
     singles = {
-        reading.differences[0] for reading in readings(read(GRAPHS / "lif.nir"), 1e-4) if len(reading.differences) == 1
+        interpretation.differences[0]
+        for interpretation in interpretations(read(GRAPHS / "lif.nir"), 1e-4)
+        if len(interpretation.differences) == 1
     }
     assert not singles & {("step", "fixed"), ("leak", "ignored"), ("gain", "no-resistance"), ("order", "before")}
 

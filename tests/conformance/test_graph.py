@@ -1,4 +1,4 @@
-"""Tests of reading NIR graphs: parameters, order, and one clear line for each kind of bad file."""
+"""Tests of interpretation NIR graphs: parameters, order, and one clear line for each kind of bad file."""
 
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,8 @@ import pytest
 
 from snnbench.conformance import neuron
 from snnbench.conformance.graph import Array, Node
+from snnbench.conformance.interpretation import DIFFERENCES, DOCUMENTED, Interpretation
 from snnbench.conformance.neuron import steps
-from snnbench.conformance.reading import DIFFERENCES, DOCUMENTED, Reading
 
 HALF = {"tau": 2.0, "r": 1.0, "v_leak": 0.0, "v_threshold": 1.0, "v_reset": 0.0}
 """With dt = 1 the potential keeps a half, and a half of the current charges it."""
@@ -17,7 +17,7 @@ HALF = {"tau": 2.0, "r": 1.0, "v_leak": 0.0, "v_threshold": 1.0, "v_reset": 0.0}
 def outputs(kind: str, current: Any, *differences: tuple[str, str], dt: float = 1.0, **changes: float) -> list[float]:
     given = np.array(current, np.float64).reshape(-1, 1, 1)
     parameters = {name: np.array([value]) for name, value in {**HALF, **changes}.items()}
-    answers = steps(Node("n", kind, parameters), Reading(differences), dt, given, np.zeros_like(given))
+    answers = steps(Node("n", kind, parameters), Interpretation(differences), dt, given, np.zeros_like(given))
     return [float(answer.output[0, 0]) for answer in answers]
 
 
@@ -130,7 +130,7 @@ def test_bound_counts_every_term_of_a_step() -> None:
 
 def test_bound_counts_the_subtraction_of_the_threshold() -> None:
     node, unit = Node("n", "LIF", {"v_threshold": np.full(1, -2.0)}), np.ones(1)
-    v, error, later = neuron._reset(node, Reading((("reset", "subtract"),)), 0.5 * unit, 0.125 * unit, 3 * unit)
+    v, error, later = neuron._reset(node, Interpretation((("reset", "subtract"),)), 0.5 * unit, 0.125 * unit, 3 * unit)
     assert (v, error, later) == (0.5 + 6, 0.125 + 8 * 2.0**-23 * 6, 0)
 
 

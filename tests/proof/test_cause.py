@@ -23,7 +23,7 @@ ATTACHED = {"reset": "subtract", "detach_reset": False}
 def cause(case: Case, run: Callable[[Problem, int, int], Answer], layers: int = 1) -> str:
     """The cause that the exam names for a library with this pass."""
     problem = lif.exams(case)[0] if isinstance(case, lif.Case) else linear_lif.exam(case, layers)
-    finding = exam.sit(problem, lambda which, cotangent: run(problem, which, cotangent))
+    finding = exam.run_exam(problem, lambda which, cotangent: run(problem, which, cotangent))
     assert finding.complaints
     return finding.cause
 
@@ -99,7 +99,7 @@ def test_unknown_mistake_has_no_cause(fault: str) -> None:
 
 def test_first_wrong_neuron_is_shown_step_by_step() -> None:
     problem = linear_lif.exam(CASE.with_(**ATTACHED), 1)
-    finding = exam.sit(problem, lambda which, cotangent: late(problem, which, cotangent))
+    finding = exam.run_exam(problem, lambda which, cotangent: late(problem, which, cotangent))
     right = reference.network_forward(
         [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()],
         problem.input(0).astype(np.float64),

@@ -26,7 +26,7 @@ def test_reference_passes_the_exam_in_three_passes(name: str, layers: int, dtype
         passes.append((which, cotangent))
         return answer_to(problem, which, cotangent, dtype)
 
-    finding = exam.sit(problem, run)
+    finding = exam.run_exam(problem, run)
     assert finding.correct, finding.message
     assert passes == [(0, 0), (1, 1), (1, REVERSED)]
     assert (finding.compared, finding.differing) == (3 * 8 * 5 * 37, 0)
@@ -44,7 +44,7 @@ def test_exam_ends_at_the_first_wrong_pass(first_wrong_pass: int) -> None:
         right = answer_to(problem, which, cotangent)
         return replace(right, input=-right.input) if len(passes) == first_wrong_pass + 1 else right
 
-    finding = exam.sit(problem, run)
+    finding = exam.run_exam(problem, run)
     assert "gradient of input is off by 2 " in finding.message
     assert len(passes) == first_wrong_pass + 1
 
@@ -60,7 +60,7 @@ def test_exam_ends_at_the_first_wrong_pass(first_wrong_pass: int) -> None:
 )
 def test_exam_requires_spikes_and_all_gradients(change: dict[str, None], complaint: str) -> None:
     problem = exam_problem(CASE, 1)
-    finding = exam.sit(problem, lambda *which: replace(answer_to(problem, *which), **change))
+    finding = exam.run_exam(problem, lambda *which: replace(answer_to(problem, *which), **change))
     assert finding.message.startswith(complaint)
 
 
@@ -69,7 +69,7 @@ def test_exam_requires_spikes_and_all_gradients(change: dict[str, None], complai
 def test_profile_passes_only_its_own_exam(given: str, examined: str) -> None:
     problem = exam_problem(CASE.with_(**profile(examined)), 1)
     other = problem.case.with_(**profile(given))
-    finding = exam.sit(problem, lambda *which: answer_to(problem, *which, case=other))
+    finding = exam.run_exam(problem, lambda *which: answer_to(problem, *which, case=other))
     assert finding.correct is (given == examined)
 
 
@@ -77,7 +77,7 @@ def test_gradient_that_ignores_time_fails_the_third_pass() -> None:
     """This fake memorised the answers to both cotangents."""
     problem = exam_problem(CASE, 1)
     known = {which: answer_to(problem, which, which) for which in (0, 1)}
-    finding = exam.sit(problem, lambda which, cotangent: known[which])
+    finding = exam.run_exam(problem, lambda which, cotangent: known[which])
     assert finding.message.startswith("gradient of weight is off by")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import Contents
-from snnbench.proof.passes import Piece
+from snnbench.proof.passes import PhaseCalls
 from snnbench.proof.phase_proof import PhaseProof
 from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
@@ -25,7 +25,7 @@ def proof(loaded: list[Any], **of_piece: Any) -> PhaseProof:
         answer=lambda spikes, gradients: SimpleNamespace(spikes=spikes, weights=None, biases=None, input=None),
     )
     check: Any = SimpleNamespace(check=lambda answer: Finding())
-    piece = Piece(lambda _: None, lambda outputs: (outputs, None), **of_piece)
+    piece = PhaseCalls(lambda _: None, lambda outputs: (outputs, None), **of_piece)
     return PhaseProof(session, piece, check, lambda number: check, Contents(Problem(CASE), 1, FIRST), on_cpu=True)
 
 

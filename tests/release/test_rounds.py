@@ -12,7 +12,7 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.reading import read
 from snnbench.recording.record import SCHEMA, Record
 from snnbench.run.executor import Executor
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder
 from tests.bench import SMALL, Bench, bench
 from tests.fakes import CORRECT
@@ -153,7 +153,7 @@ def test_parallel_cells_are_measured_again_on_their_gpus(bench: Bench, monkeypat
     cases = {name: SMALL.with_(neurons=neurons, device="cuda") for name, neurons in sizes.items()}
     plan = [Cell(case, name, "default", 0, "time") for name, case in cases.items()]
     protocol = bench.protocol.model_copy(update={"remeasure": 1})
-    setup = Run({"": Setup(bench.adapters, bench.interpreters)}, protocol, "s", 1 << 40)
+    setup = RunContext({"": Setup(bench.adapters, bench.interpreters)}, protocol, "s", 1 << 40)
     with bench.writer() as writer:
         Executor(setup, InFolder(writer), bench.watcher).execute(plan, CARDS)
     made = [record for _, record in bench.watcher.ended]

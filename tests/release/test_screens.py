@@ -19,7 +19,7 @@ WORDS = {
     r", in train(;.*)?$|, disturbed by others.*| \(about .* left\)|  the interval .*|  q is .*|  reason$": "",
     r"^[\w ]+  (load|governor|turbo|threads|CPU quota|memory): .*": r"\1",
     r"^0 cells in .*|^\[0/0\] .*": "",
-    r"^(not as it was|waiting for|after 0 trials|0 columns leave out|\s+-> ).*": "",
+    r"^(changed since then|waiting for|after 0 trials|0 columns leave out|\s+-> ).*": "",
     r"^(rate 0, |all comparisons|0 comparisons).*": "",
 }
 """What differs from run to run, and what stands for it: numbers, words of a test, remarks on the machine."""

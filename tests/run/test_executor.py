@@ -15,7 +15,7 @@ from snnbench.recording.record import Record
 from snnbench.run import slots
 from snnbench.run.executor import Executor
 from snnbench.run.groups import deal
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder
 from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench
 from tests.fakes import CORRECT
@@ -55,7 +55,7 @@ def cells(name: str = "a") -> list[Cell]:
 
 
 def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
-    setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a server", 1 << 40)
+    setup = RunContext({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a server", 1 << 40)
     bench.watcher = Watcher()
     with bench.writer() as writer:
         Executor(setup, InFolder(writer), bench.watcher).execute(plan, CARDS)

@@ -54,7 +54,7 @@ def test_importer_with_another_reading_deviates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "verdict", "reason"),
     [
-        ((OUTPUT, "return 1 - output"), "incorrect", "no known reading of the graph has this output"),
+        ((OUTPUT, "return 1 - output"), "incorrect", "no known interpretation of the graph has this output"),
         ((OUTPUT, "return output[:-1]"), "incorrect", "output of shape [29, 3, 2], expected [30, 3, 2]"),
         ((IMPORTING, 'raise ValueError("no LIF")'), "unsupported", "ValueError: no LIF"),
         ((IMPORTING, 'assert batch == 1, "one sample"'), "unsupported", "AssertionError: one sample"),

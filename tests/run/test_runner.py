@@ -18,7 +18,7 @@ from snnbench.plan.cell import Cell, cells
 from snnbench.recording.reading import RECORDS, read
 from snnbench.run import executor, known_outcomes, process, runner
 from snnbench.run.process import ALLOCATOR
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from tests.bench import PROTOCOL, SMALL, Bench, bench
 from tests.fakes import CORRECT, MEASURED, altered, quantities
 from tests.recordings import EXACT
@@ -247,7 +247,7 @@ def test_cell_is_flagged_by_throttling_of_its_own_gpu(bench: Bench, monkeypatch:
     monkeypatch.setattr(throttling, "COUNTERS", "no counters of CPUs")
     bench.add("a")
     cell = Cell(SMALL, "a", "default", 0, "time")
-    setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a laptop", 1 << 40)
+    setup = RunContext({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a laptop", 1 << 40)
 
     def flagged(card: Card | None) -> bool:
         (record,) = runner.measure_together([runner.Task(cell, "key")], setup, known_outcomes.KnownOutcomes(), card)

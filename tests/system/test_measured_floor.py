@@ -115,7 +115,7 @@ import time
 from pathlib import Path
 
 from snnbench.backends import numpy as driver
-from snnbench.measures.probes.worker import SIDES
+from snnbench.measures.probes.worker import PRODUCT_SIZE
 
 
 class Backend(driver.Backend):
@@ -123,7 +123,7 @@ class Backend(driver.Backend):
 
     def peaks(self, entering, *given):
         given = entering, *given
-        if len(entering) == SIDES["cpu"]:  # of a probe
+        if len(entering) == PRODUCT_SIZE["cpu"]:  # of a probe
             return super().peaks(*given)
         Backend.looks += 1
         Path(__file__).with_suffix(".looks").write_text(str(self.looks))

@@ -58,7 +58,7 @@ def test_what_spyx_makes_of_an_input_of_another_name_is_shown(tmp_path: Path) ->
     graph = write(tmp_path / "names.nir", nodes, [*pairwise(names)])
     command = ("nir", str(graph), "--dt", "0.001", "--library", "spyx", "--format", "json")
     (row,) = json.loads(snnbench(*command, cwd=tmp_path).stdout)["rows"]
-    reason = "no known reading of the graph has this output"
+    reason = "no known interpretation of the graph has this output"
     assert row["outcome"] == {"status": "failed", "kind": "incorrect", "reason": reason}
 
 

@@ -67,7 +67,7 @@ def test_every_phase_on_several_ranks_is_the_reference() -> None:
                     outputs = session.train()
                     session.synchronise(outputs)
                     return session.answer(*outputs)
-                finding = exam.sit(small, passed)
+                finding = exam.run_exam(small, passed)
                 assert finding.correct, (devices, variant, finding.message)
                 problem = lif_devices.Problem(case)
                 session = session_of(problem, variant)

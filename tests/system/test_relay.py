@@ -19,7 +19,7 @@ from snnbench.recording.record import Record
 from snnbench.run import executor
 from snnbench.run.known_outcomes import KnownOutcomes
 from snnbench.run.runner import Task, measure_in_relay
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.worker.relay import OPEN, Follower, Leader
 from tests.bench import HERE, SMALL, Bench, bench
 from tests.fakes import CORRECT, MEASURED, altered
@@ -90,7 +90,7 @@ def relay(bench: Bench, first: str, second: str, refused: bool = False, **change
     """The records of both; with `refused` the second's case becomes known to be refused meanwhile."""
     for name, source in (("a", first), ("b", second)):
         bench.add(name, source, bench.interpreters.get(((name, "default"), ()), HERE))
-    run = Run(
+    run = RunContext(
         {"": Setup(bench.adapters, bench.interpreters)}, bench.protocol.model_copy(update=changes), "a laptop", 1 << 40
     )
     known = KnownOutcomes()

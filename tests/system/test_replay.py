@@ -9,7 +9,7 @@ import pytest
 from snnbench.plan.cell import Cell
 from snnbench.recording.reading import read
 from snnbench.run import local
-from snnbench.run.setup import Run
+from snnbench.run.setup import RunContext
 from snnbench.run.store import InMemory
 from tests.fakes import CORRECT, altered
 from tests.sweep import recordings, run_arguments, snnbench, write_config
@@ -35,10 +35,10 @@ def test_cell_is_replayed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "\n1 of 1 trials measured, exact\n" in done.stdout and "train time: " in done.stdout
     assert "no ratio to the baseline: the cell is the baseline's own" in done.stdout
-    assert "not as it was" not in done.stdout
+    assert "changed since then" not in done.stdout
     good.write_text(CORRECT + "\n# another\n")
     done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
-    assert f"not as it was: the adapter file: {cells['fake0'].adapter} then, " in done.stdout
+    assert f"changed since then: the adapter file: {cells['fake0'].adapter} then, " in done.stdout
     done = snnbench(tmp_path, "show", cells["fake1"].cell, "--log", *options)
     assert done.returncode == 5 and done.stdout.count("broken by design") >= 2
     done = snnbench(tmp_path, "show", cells["fake0"].cell, "--replay")
@@ -55,7 +55,7 @@ def test_baseline_is_replayed_beside_a_cell(tmp_path: Path, monkeypatch: pytest.
     assert re.search(r"\n[\w ]+: [\d.]+ of the recorded ratio to fake0 \([\d.]+ to [\d.]+\), in train", done.stdout)
     execute = local.execute
 
-    def interrupted(plan: Sequence[Cell], run: Run, kept: InMemory) -> None:
+    def interrupted(plan: Sequence[Cell], run: RunContext, kept: InMemory) -> None:
         execute(plan[:1], run, kept)
         raise KeyboardInterrupt
 

@@ -83,7 +83,7 @@ def complaints(profile_name: str, layers: int, variant: str) -> str:
         session.load(which, cotangent)
         return session.answer(session.inference(), None)
 
-    return exam.sit(problem, answer, backward=False).message
+    return exam.run_exam(problem, answer, backward=False).message
 
 
 @pytest.mark.parametrize("variant", ["model", "ipu"])

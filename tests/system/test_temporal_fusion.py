@@ -86,7 +86,7 @@ def complaints(case: Case) -> str:
         sitting.load(which, cotangent)
         return sitting.answer(*sitting.train())
 
-    return exam.sit(problem, answer).message
+    return exam.run_exam(problem, answer).message
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from snnbench.recording.record import Record
 from snnbench.run.groups import together
 from snnbench.run.known_outcomes import KnownOutcomes
 from snnbench.run.runner import Task, measure_together
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.worker import contention
 from snnbench.worker.timed_phase import TimedPhase
 from snnbench.worker.turns import MESSAGE, Turns
@@ -142,7 +142,7 @@ def pair(bench: Bench, base: str, new: str, timeout_s: float = 60.0) -> tuple[Re
         own.add("a", source)
         setups[side] = Setup(own.adapters, own.interpreters)
     changes = {"timeout_seconds": timeout_s, "repetitions": 6, "phases": ("inference",)}
-    run = Run(setups, bench.protocol.model_copy(update=changes), "a laptop", 1 << 40)
+    run = RunContext(setups, bench.protocol.model_copy(update=changes), "a laptop", 1 << 40)
     tasks = [Task(Cell(SMALL, "a", "default", 0, "time", side), side) for side in ("base", "new")]
     first, second = measure_together(tasks, run, KnownOutcomes())
     assert (first.side, second.side) == ("base", "new")

@@ -19,7 +19,7 @@ from snnbench.worker.measure import Measure, Work
 STEPS = 20_000
 """Steps of the interpreter's loop: about a millisecond."""
 CALLS_IN_A_ROW = 200
-SIDES = {"cpu": 192, "cuda": 2048}
+PRODUCT_SIZE = {"cpu": 192, "cuda": 2048}
 """Rows and columns of the product's operands, by kind of device."""
 COPIED_BYTES = {"cpu": 4 << 20, "cuda": 64 << 20}
 REPETITIONS = 5
@@ -81,7 +81,7 @@ class Probes(Measure):
 
     def _runs(self) -> dict[str, tuple[Run, int]]:
         """Each probe, and its passes per repetition. The probes that keep threads awake come last."""
-        side = SIDES[self._kind]
+        side = PRODUCT_SIZE[self._kind]
         random = np.random.Generator(np.random.Philox(0))
         operands = (random.standard_normal((side, side), np.float32) for _ in range(3))
         entering, cotangent, weight = operands

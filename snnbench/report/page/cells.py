@@ -37,7 +37,7 @@ def section(findings: Findings) -> Section:
         "`snnbench show CELL` prints everything about the first trial of a row.",
     ]
     sentences += [f"A ratio is a time over that of {findings.baseline}."] if "ratio" in columns else []
-    common = wording.in_common(filled) or next(iter(filled)).sizes()
+    common = wording.common_sizes(filled) or next(iter(filled)).sizes()
     sentences += [f"All rows: {common}."] if common else []
     return Section("cells", title, [" ".join(sentences)], tables=[Table(names, rows, numbers=numbers, anchors=anchors)])
 

@@ -140,7 +140,7 @@ def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) ->
         points = {point.contender: point for point in findings.points(case, phase)}
         if base not in points or not points[base].ranked:
             continue
-        column = wording.told_apart(case, cases)
+        column = wording.varying_sizes(case, cases)
         columns.append(column)
         for name, point in points.items():
             ratio = f"{point.value / points[base].value:.2f}" if point.ranked else "-"
@@ -152,7 +152,7 @@ def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) ->
     return Table(
         ["library", *columns],
         rows,
-        caption=", ".join(part for part in (findings.name(cases[0]), wording.in_common(cases)) if part),
+        caption=", ".join(part for part in (findings.name(cases[0]), wording.common_sizes(cases)) if part),
     )
 
 

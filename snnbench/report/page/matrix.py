@@ -66,7 +66,7 @@ def _checked(findings: Findings) -> list[str]:
             alike.setdefault(tuple(named.items()), []).append(case)
             different |= by_extent.keys()
         for extents, some in alike.items():
-            sizes = listed([wording.told_apart(case, cases) for case in some])
+            sizes = listed([wording.varying_sizes(case, cases) for case in some])
             where = findings.name(some[0]) + (f", {sizes}" if len(alike) > 1 else "")
             remarks += [f"Checked in {where}: {extent}{names}." for extent, names in extents]
     return remarks if len(different) > 1 else [f"Checked: {extent}." for extent in different]

@@ -52,7 +52,7 @@ def _commands(entry: Entry) -> Section:
     rows = [
         ["every repetition, and every check", shlex.join([*show, "--samples"])],
         ["measure it again", shlex.join([*show, "--replay"])],
-        ["hold the recording against the rules", shlex.join(["snnbench", "check", f"results/{entry.recording.name}"])],
+        ["check the recording", shlex.join(["snnbench", "check", f"results/{entry.recording.name}"])],
     ]
     about = f"It has {counted(len(entry.records), 'record')} in {entry.recording.name}, of {question(entry.recording)}."
     return Section(

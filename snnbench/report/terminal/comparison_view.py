@@ -40,5 +40,5 @@ def show(console: Console, comparison: Comparison, explained: bool) -> None:
         words = ", ".join(f"{count} {word}" for word, count in hidden.items())
         note(console, f"not listed: {words} (--format markdown lists them)")
     paragraph(console, summary(comparison), style="bold")
-    if comparison.tells:
-        paragraph(console, f"both at once would tell: {comparison.tells}")
+    if comparison.ab_command:
+        paragraph(console, f"To decide, run both versions in one A/B test: {comparison.ab_command}")

@@ -80,7 +80,7 @@ def to_json(comparison: Comparison, explained: bool = False, failing: Collection
         "allowed": comparison.allowed,
         "changed": comparison.changed,
         "movement": _movement(comparison.movement),
-        "tells": comparison.tells,
+        "ab_command": comparison.ab_command,
         "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha")},
         "counts": comparison.counts,
         "cells": [_cell(cell) | {"case": {"key": cell.case.key, **_fields(cell)}} for cell in comparison.cells],
@@ -163,7 +163,8 @@ def opening(comparison: Comparison, common: str) -> list[str]:
 
 def _closing(comparison: Comparison) -> list[str]:
     lines = [summary(comparison)]
-    return [*lines, f"both at once would tell: `{comparison.tells}`"] if comparison.tells else lines
+    command = comparison.ab_command
+    return [*lines, f"To decide, run both versions in one A/B test: `{command}`"] if command else lines
 
 
 def changes_of(comparison: Comparison) -> tuple[str, Table]:

@@ -18,7 +18,7 @@ CSV_COLUMNS = (
 )
 LEGEND = (
     "exact: the graph by forward Euler at dt, at every position up to the rounding of float32",
-    "deviates: another reading of the graph at every position, which the cause names; incorrect: no known reading",
+    "deviates: another interpretation of the graph at every position, which the cause names; incorrect: no known one",
     "rate, expected: spikes per neuron and step of the library and of the graph; differ: share of the positions",
     "first at: step, sample and neuron of the first wrong output",
 )
@@ -102,14 +102,14 @@ def _cells(row: Row) -> list[str]:
 
 
 def _cause(row: Row) -> str:
-    """The reading that explains the output, or the beginning of a reason."""
+    """The interpretation that explains the output, or the beginning of a reason."""
     if row.verdict == "exact":
         return ""
     if row.comparison:
         most = row.comparison["most_spikes"]
         busy = (row.comparison.get("rate") or 0.0) > BUSIEST
-        unknown = "spikes in nearly every step, as in many readings" if busy else "unexplained"
-        unknown = "no spikes, as in many readings" if most == 0 else unknown
+        unknown = "spikes in nearly every step, as in many interpretations" if busy else "unexplained"
+        unknown = "no spikes, as in many interpretations" if most == 0 else unknown
         return (row.comparison["cause"] or unknown) + (f" (at most {most} here)" if (most or 0) > 1 else "")
     return str(row.outcome.reason)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from snnbench.analysis.metrics import common, gradient_errors
+from snnbench.analysis.metrics import distance_checks, gradient_errors
 from snnbench.cases.case import Case
 from snnbench.recording.record import Record
 from snnbench.report.section import Table
@@ -44,7 +44,7 @@ def first_wrong(records: Iterable[Record]) -> list[tuple[str, Table]]:
 
 def _row(record: Record) -> list[str]:
     case = record.case
-    checks = common(record) or list(record.checks.values())
+    checks = distance_checks(record) or list(record.checks.values())
     compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
     errors = gradient_errors(checks)
     word = record.outcome.verdict or record.outcome.kind

@@ -23,7 +23,7 @@ from snnbench.run.local import require_place, require_room
 from snnbench.run.preparation import prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import Request
-from snnbench.run.setup import Run, Setup
+from snnbench.run.setup import RunContext, Setup
 from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption
@@ -54,7 +54,7 @@ class Plan:
         if not (folder / reading.RECORDS).is_file() or not run.finished(shard):
             return True
         there = reading.read(folder)
-        here = Run(self.setups, self.config.protocol, str(there.named_by), 0)
+        here = RunContext(self.setups, self.config.protocol, str(there.named_by), 0)
         done = {one.cell for one in there.records if not record.repeated(one.outcome, retry)}
         return any(here.key(cell) not in done for cell in self.cells(shard))
 

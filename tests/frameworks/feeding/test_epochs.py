@@ -129,14 +129,14 @@ def test_neuron_that_lies_while_it_is_timed_is_incorrect(
     ).replace(
         "        return torch.stack(spikes)\n", "        KEPT[:] = [torch.stack(spikes)]\n        return KEPT[0]\n"
     )
-    lying += "\n\nTIMED, KEPT, CALLS = [], [], [0]\nimport builtins\nbuiltins.told_apart = TIMED, KEPT\n"
+    lying += "\n\nTIMED, KEPT, CALLS = [], [], [0]\nimport builtins\nbuiltins.varying_sizes = TIMED, KEPT\n"
     run, runs = Loop.run, []
 
     def timed(self: Any, *given: Any) -> Any:
         """The first loop is timed; the second one runs over the reference's batches."""
         import builtins
 
-        flag, last_answer = builtins.told_apart  # type: ignore[attr-defined]
+        flag, last_answer = builtins.varying_sizes  # type: ignore[attr-defined]
         runs.append(self)
         flag[:] = [1] * (len(runs) == 1)
         last_answer.clear()

@@ -1,9 +1,9 @@
-"""Readings of a NIR graph: how an importer may understand the neurons of a graph, as named differences.
+"""Interpretations of a NIR graph: how an importer may understand the neurons of a graph, as named differences.
 
-NIR states differential equations, and no time step. The documented reading is forward Euler with the time step that is
-asked for. A reading is another one by the differences that it has: the time step is fixed inside the importer, the
-threshold is subtracted, and so on. `readings` orders them by the number of differences, so that the first reading with
-a library's answer is the simplest explanation.
+NIR states differential equations, and no time step. The documented interpretation is forward Euler with the time step
+that is asked for. Another one is named by its differences: the time step is fixed inside the importer, the threshold is
+subtracted, and so on. `interpretations` orders them by the number of differences, so that the first one with a
+library's answer is the simplest explanation.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,17 +46,17 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
     "start": {"leak": "v starts at v_leak, not at 0"},
     "order": {"before": "membrane takes the current of the step before"},
 }
-"""Aspect of a neuron -> its differences from the documented reading, in words."""
+"""Aspect of a neuron -> its differences from the documented interpretation, in words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The differences of a reading, by aspect; none for the documented one."""
+class Interpretation:
+    """The differences of a interpretation, by aspect; none for the documented one."""
 
     differences: tuple[tuple[str, str], ...] = ()
 
     def has(self, aspect: str, difference: str) -> bool:
-        """Whether the reading has this difference."""
+        """Whether the interpretation has this difference."""
         return (aspect, difference) in self.differences
 
     def __str__(self) -> str:
@@ -64,18 +64,18 @@ class Reading:
         return ", ".join(DIFFERENCES[aspect][name] for aspect, name in self.differences)
 
 
-DOCUMENTED = Reading()
+DOCUMENTED = Interpretation()
 
 
-def readings(graph: Graph, dt: float) -> Iterator[Reading]:
-    """Every reading of this graph but the documented one, the readings with the fewest differences first.
+def interpretations(graph: Graph, dt: float) -> Iterator[Interpretation]:
+    """Every interpretation of this graph but the documented one, the interpretations with the fewest differences first.
 
     Differences without an effect on this graph are left out. `dt` is the time step asked for, in seconds.
     """
     possible = {aspect: [(aspect, name) for name in names] for aspect, names in _with_effect(graph, dt).items()}
     for count in range(1, len(possible) + 1):
         for aspects in combinations(possible.values(), count):
-            yield from map(Reading, product(*aspects))
+            yield from map(Interpretation, product(*aspects))
 
 
 def _with_effect(graph: Graph, dt: float) -> dict[str, list[str]]:

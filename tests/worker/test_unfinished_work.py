@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from snnbench.worker import afterwork
+from snnbench.worker import unfinished_work
 
 pytestmark = pytest.mark.quiet
 
@@ -20,14 +20,14 @@ def spin(seconds: float) -> None:
 
 def test_idle_process_is_settled_at_once() -> None:
     started = time.perf_counter()
-    afterwork.settle()
-    assert time.perf_counter() - started < afterwork.LONGEST_NS / 1e9
+    unfinished_work.settle()
+    assert time.perf_counter() - started < unfinished_work.LONGEST_NS / 1e9
 
 
 def test_settle_waits_for_a_spinning_thread() -> None:
     thread = threading.Thread(target=spin, args=(0.05,))
     thread.start()
-    afterwork.settle()
+    unfinished_work.settle()
     assert not thread.is_alive()
 
 
@@ -37,5 +37,5 @@ def test_settle_gives_up_on_endless_spinning() -> None:
     def sleep(seconds: float) -> None:
         now[0] += int(seconds * 1e9)
 
-    afterwork.settle(lambda: now[0], lambda: now[0], sleep)
-    assert now[0] == afterwork.LONGEST_NS
+    unfinished_work.settle(lambda: now[0], lambda: now[0], sleep)
+    assert now[0] == unfinished_work.LONGEST_NS
