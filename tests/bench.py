@@ -11,7 +11,7 @@ import pytest
 from snnbench.adapter import declaration, reading
 from snnbench.adapter.contender import Work
 from snnbench.cases.case import Case
-from snnbench.environments.interpreters import Interpreter, Place
+from snnbench.environments.interpreters import EnvironmentKey, Interpreter
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record
@@ -67,7 +67,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder, self.recording = folder, folder / "recording"
         self.adapters: dict[str, declaration.Adapter] = {}
-        self.interpreters: dict[Place, Interpreter] = {}
+        self.interpreters: dict[EnvironmentKey, Interpreter] = {}
         self.protocol = PROTOCOL
         self.watcher = Watcher()
 

@@ -37,7 +37,7 @@ def unmanaged(python: Path, name: str) -> Interpreter:
 
 def place_of(contender: Contender, case: Case) -> EnvironmentKey:
     """The place of a contender's work on a case."""
-    return contender, workloads.of(case).PACKAGES
+    return contender, workloads.packages(case.workload)[0]
 
 
 def interpreters(

@@ -29,7 +29,6 @@ from snnbench.digest import digest
 from snnbench.environments import bytecode, torch_builds
 from snnbench.environments.uv_program import EnvironmentFailed, install
 from snnbench.files import home, lock, write_whole
-from snnbench.workloads import defaults
 
 SCHEMA = 2  # of the keys and of the marker; 1: the first; 2: `built` and `metadata`
 MARKER = "snnbench.json"  # written last: a folder without it is incomplete, and will be made anew
@@ -112,10 +111,9 @@ def plan(
 
     Raises EnvironmentFailed.
     """
-    work = workloads.WORKLOADS.get(workload, defaults)  # an importer is of no workload
-    pins = adapter.variants[variant].pins
-    more = work.PACKAGES + further
-    pins = replace(pins, dependencies=pins.dependencies + more, overrides=pins.overrides + work.OVERRIDES)
+    packages, excluded = workloads.packages(workload)
+    pins, more = adapter.variants[variant].pins, packages + further
+    pins = replace(pins, dependencies=pins.dependencies + more, overrides=pins.overrides + excluded)
     try:
         specifier = SpecifierSet(pins.requires_python)
         texts = (pins.dependencies + (pins.cuda if cuda else ()), pins.overrides, pins.built)

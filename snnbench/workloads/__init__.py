@@ -88,6 +88,12 @@ def of(case: Case) -> Workload:
     return WORKLOADS[case.workload]
 
 
+def packages(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The PACKAGES and OVERRIDES of a workload of this name; of none for an importer, which is of no workload."""
+    workload = WORKLOADS.get(name)
+    return (workload.PACKAGES, workload.OVERRIDES) if workload else ((), ())
+
+
 def decode(fields: Mapping[str, Any]) -> Case:
     """The case with these fields. Raises TypeError for an unknown workload and for other fields."""
     name = fields.get("workload", DEFAULT)
