@@ -30,7 +30,7 @@ from torch.utils._pytree import tree_leaves
 
 from benchmarks.limit import Empty
 from benchmarks.outcome import show
-from snnbench.backends.torch.engine import gradients_of
+from snnbench.backends.torch.session import gradients_of
 from snnbench.kernels import KEEPS, arguments, choice, eager, lif, lif_cuda, linear_lif
 
 SHAPE = (8, 2, 16)

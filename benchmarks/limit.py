@@ -30,8 +30,8 @@ import torch
 
 from benchmarks.outcome import show
 from benchmarks.turn import TURN_S, warm
-from snnbench.backends.torch.engine import gradients_of
 from snnbench.backends.torch.floor_products import products
+from snnbench.backends.torch.session import gradients_of
 from snnbench.kernels import Neuron, buffers, compiler, linear_cpu, linear_lif, reuse_memory
 
 NEURON = Neuron(0.9, 1.0)

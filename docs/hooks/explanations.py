@@ -12,7 +12,7 @@ from snnbench.analysis.epochs import Epoch, epochs
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.cases.case import Case
 from snnbench.measures.memory import worker as memory
-from snnbench.measures.neuron_share import table as share_table
+from snnbench.measures.neuron_share import report as neuron_shares
 from snnbench.measures.probes import worker as probes
 from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SERIES_NS, SLACK_IN_A_ROW_NS, SLACK_NS
 from snnbench.proof.phase_proof import PLACES
@@ -20,8 +20,8 @@ from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording import conformance
 from snnbench.recording.drift import DRIFTED, FACTOR, relative
 from snnbench.recording.flags import LEAST_GROWTH_BYTES
+from snnbench.report.answer import leads
 from snnbench.report.findings import find
-from snnbench.report.leads import leads
 from snnbench.report.section import Table
 from snnbench.report.text import nir_table, recording_tables
 from snnbench.report.text.table import markdown
@@ -232,7 +232,7 @@ def neuron_share() -> dict[str, str]:
         if (case.as_dict()["neurons"], case.time_steps, case.profile) == (2048, 100, "subtract") and result.summaries
     }
     passes = {variant: f"{ms[f'torch-loop/{variant}']:.0f} ms" for variant in ("index", "unbind")}
-    return {**passes, "table": markdown(share_table.table(results_by_case(recording(name).records), "train"))}
+    return {**passes, "table": markdown(neuron_shares.table(results_by_case(recording(name).records), "train"))}
 
 
 def nir() -> dict[str, str]:

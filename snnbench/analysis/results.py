@@ -1,19 +1,48 @@
 """Results: the result of one contender in one case, over all its trials."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from snnbench import workloads
 from snnbench.analysis import endings, floors, memory_program
-from snnbench.analysis.coverage import coverage
 from snnbench.analysis.metrics import distance_checks, gradient_errors, incorrect, metrics, pair
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import failed
+from snnbench.proof.extent import sampled
 from snnbench.recording.record import Record
 from snnbench.units import MS
 from snnbench.worker.durations import Summary, pass_ns, summarise
+
+EVERYTHING = "all"
+
+
+def coverage(case: Case, checks: Iterable[Mapping[str, Any]]) -> str:
+    """`all`, or the share of neurons and number of samples that spot checks compared; "" if no check records it.
+
+    A check that compares a part draws it anew and records the seed. Where no product mixes neurons, the part is neurons
+    over the whole batch, and no sample is drawn.
+    """
+    neurons, samples = np.zeros(case.neurons, bool), np.zeros(case.batch, bool)
+    has_extent = False
+    for check in checks:
+        if check.get("neurons") is None:
+            continue
+        has_extent = True
+        if check.get("seed") is None:
+            return EVERYTHING
+        neurons[sampled(case.neurons, check["neurons"], check["seed"])] = True
+        samples[sampled(case.batch, check["samples"], check["seed"])] = True
+    if not has_extent:
+        return ""
+    if neurons.all() or samples.all():
+        return EVERYTHING
+    share = f"{neurons.mean():.0%}" if neurons.mean() >= 0.005 else "under 1%"
+    return f"{share} of neurons" + (f", {samples.sum()} of {case.batch} samples" if samples.any() else "")
+
 
 PHASES = workloads.PHASES
 """Phases, most interesting first: contenders are ordered by the first one that was timed."""

@@ -7,11 +7,28 @@ from typing import Literal, Required, TypeAlias, TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
-from snnbench.kernels import eager, linear_cpu, pipeline, transforms
+from snnbench.adapter.refusal import Unsupported
+from snnbench.kernels import eager, linear_cpu, pipeline
 from snnbench.kernels.arguments import arranged, kind, known
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.operator import operator
 from snnbench.kernels.passes import prepared, state_dtype
+
+_functorch = torch._C._functorch
+
+
+def refuse_derivatives(*tensors: Tensor | None) -> None:
+    """Raise Unsupported if a transform would differentiate the layer, or hides from it that a tensor has a gradient."""
+    for tensor in tensors:
+        while tensor is not None and _functorch.is_functorch_wrapped_tensor(tensor):
+            inner = _functorch.get_unwrapped(tensor)
+            if _functorch.is_gradtrackingtensor(tensor) or (torch.is_grad_enabled() and inner.requires_grad):
+                raise Unsupported(
+                    "lif and linear_lif have no derivatives inside of torch.vmap and torch.func.grad: loop over the "
+                    "slices, and take gradients with torch.autograd.grad"
+                )
+            tensor = inner
+
 
 Number: TypeAlias = "float | Tensor"
 
@@ -138,7 +155,7 @@ def linear_lif(
         spikes, last, _ = pipeline.forward(prepared(*tensors[:4], neuron, "", name, return_potential))
         return (spikes, last) if return_potential else spikes
     if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
-        transforms.refuse_derivatives(*tensors)
+        refuse_derivatives(*tensors)
     if potential is None:
         neurons = inputs.shape[2] if weight is None else weight.shape[0]
         potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=state_dtype(inputs.dtype))

@@ -1,8 +1,12 @@
 """The machine's description: facts that speed depends on, and a model name shared by comparable machines.
 
 Facts come from /proc, /sys and NVML; a fact that cannot be read is None. The host is hashed: recordings are public.
+
+A processor is named by its family and model as CPUID has them, and by the name of that microarchitecture: hypervisors
+hide the rest, two generations are both "AMD EPYC", and they differ in speed by half.
 """
 
+import json
 import os
 import platform
 import re
@@ -14,11 +18,83 @@ from typing import Any
 
 from snnbench.cases import nodes
 from snnbench.digest import hashed
-from snnbench.machine import container, processor
 from snnbench.machine.cpus import CPUS, allowed_cpus, quota_cpus, usable_cpus
 from snnbench.machine.gpus import gpu, nvidia_driver, usable_gpus
 from snnbench.machine.kernel_files import ROOT, cgroup, integer_in, match_in, text_in
 from snnbench.units import GIB, KIB, MIB
+
+MICROARCHITECTURES = {
+    "Zen": ["23-1", "23-17"],
+    "Zen+": ["23-8", "23-24"],
+    "Zen 2": ["23-49", "23-96", "23-104", "23-113"],
+    "Zen 3": ["25-1", "25-8", "25-33", "25-68", "25-80"],
+    "Zen 4": ["25-17", "25-24", "25-97", "25-116", "25-160"],
+    "Zen 5": ["26-2", "26-17", "26-36", "26-68", "26-112"],
+    "Haswell": ["6-60", "6-63", "6-69"],
+    "Broadwell": ["6-61", "6-79", "6-86"],
+    "Skylake or Cascade Lake": ["6-85"],
+    "Skylake": ["6-78", "6-94"],
+    "Kaby Lake or Coffee Lake": ["6-142", "6-158"],
+    "Comet Lake": ["6-165"],
+    "Ice Lake": ["6-106", "6-108", "6-126"],
+    "Tiger Lake": ["6-140", "6-141"],
+    "Rocket Lake": ["6-167"],
+    "Alder Lake": ["6-151", "6-154"],
+    "Raptor Lake": ["6-183", "6-186"],
+    "Meteor Lake": ["6-170"],
+    "Arrow Lake": ["6-197", "6-198"],
+    "Lunar Lake": ["6-189"],
+    "Sapphire Rapids": ["6-143"],
+    "Emerald Rapids": ["6-207"],
+    "Granite Rapids": ["6-173", "6-174"],
+    "Sierra Forest": ["6-175"],
+}
+"""Microarchitecture -> its processors, each as family-model in decimal, which /proc/cpuinfo has."""
+_NAMES = {number: name for name, numbers in MICROARCHITECTURES.items() for number in numbers}
+
+
+def number(cpu: Mapping[str, Any]) -> str:
+    """`26-2`, the family and model in the facts of a CPU; "" where the processor has none, as one of ARM."""
+    family, _, rest = str(cpu.get("identity", "")).partition("-")
+    model = rest.partition("-")[0]
+    return f"{family}-{model}" if family and model else ""
+
+
+def name(cpu: Mapping[str, Any]) -> str:
+    """`AMD EPYC (Zen 5, family 26 model 2)`: the vendor's name of a CPU, and what tells its generation."""
+    if not (known := number(cpu)):
+        return str(cpu["model"])
+    family, model = known.split("-")
+    words = [*([_NAMES[known]] if known in _NAMES else []), f"family {family} model {model}"]
+    return f"{cpu['model']} ({', '.join(words)})"
+
+
+IMAGE = "etc/snnbench-image.json"
+"""Written by docker/Dockerfile: version, revision, created, base, device and libraries, as in the image's labels."""
+DIGEST = "SNNBENCH_IMAGE_DIGEST"
+"""The environment variable for the image's digest, which an image cannot contain."""
+
+
+def engine(root: Path, environ: Mapping[str, str]) -> str | None:
+    """`docker`, `podman`, `apptainer` or `kubernetes`; None without a sign of one."""
+    signs = {
+        "kubernetes": "KUBERNETES_SERVICE_HOST" in environ,
+        "apptainer": "APPTAINER_CONTAINER" in environ or "SINGULARITY_CONTAINER" in environ,
+        "docker": (root / ".dockerenv").exists(),
+        "podman": (root / "run/.containerenv").exists(),
+    }
+    return next((name for name, sign in signs.items() if sign), None)
+
+
+def image(root: Path, environ: Mapping[str, str]) -> dict[str, str] | None:
+    """The labels of the snnbench image around this process, and its digest if the user gives it; None outside one."""
+    try:
+        labels = json.loads((root / IMAGE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    digest = environ.get(DIGEST)
+    return {name: str(value) for name, value in labels.items()} | ({"digest": digest} if digest else {})
+
 
 SCHEMA = 2  # of machine.json; 1: the first; 2: `image`
 SETTINGS = (  # environment variables that change speed or memory; no other is recorded, as they can hold secrets
@@ -49,8 +125,8 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "transparent_hugepages": text_in(root / "sys/kernel/mm/transparent_hugepage/enabled"),
         "virtualisation": _virtualisation(root),
-        "container": container.engine(root, os.environ),
-        "image": container.image(root, os.environ),
+        "container": engine(root, os.environ),
+        "image": image(root, os.environ),
         "load": load(),
         "environment": settings(os.environ),
     }
@@ -63,7 +139,7 @@ def model(facts: Mapping[str, Any]) -> str:
     """The model name: two machines must share it for their times to be compared."""
     cpu, memory = facts["cpu"], f"{sold_gib(facts['memory']['total_bytes']):g} GiB"
     several = [f"{facts['nodes']} nodes"] if "nodes" in facts else []
-    return ", ".join([processor.name(cpu), f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), memory, *several])
+    return ", ".join([name(cpu), f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), memory, *several])
 
 
 def sold_gib(total_bytes: int) -> float:
@@ -84,7 +160,7 @@ def recorded_model(facts: Mapping[str, Any]) -> str | None:
 def slug(facts: Mapping[str, Any]) -> str:
     """A short name for files and folders: of the GPU if there is one, else of the CPU, with its family and model."""
     cpu = facts["cpu"]
-    names = _gpu_names(facts) or [f"{cpu['model']} {processor.number(cpu)} {cpu['usable_cpus']}cpu"]
+    names = _gpu_names(facts) or [f"{cpu['model']} {number(cpu)} {cpu['usable_cpus']}cpu"]
     plain = re.sub(NOISE, " ", " ".join(names).lower())
     return re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
 

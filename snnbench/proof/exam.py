@@ -2,23 +2,62 @@
 
 It has three passes in one process. Two are on different inputs, so that an answer kept from the first cannot pass. The
 third is on the second input with its cotangent reversed in time, so that a gradient which ignores time cannot pass.
+
+A network of operations is examined through all of its sites at once. No rounding can decide about a spike, so a neuron
+that is wrong anywhere, two sites in each other's place, or a missing connection give other outputs.
 """
 
 from collections.abc import Callable
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import reference
+from snnbench.cases import network_reference, reference
 from snnbench.cases.answer import Answer
+from snnbench.cases.operations import Neurons
 from snnbench.cases.problem import REVERSED, Graph, Problem
 from snnbench.cases.rule import rule_of
-from snnbench.proof import amplification, cause, operations_exam
+from snnbench.proof import amplification, cause
 from snnbench.proof.amplification import Backpropagation
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance
+
+Array = reference.Array
+Passes = tuple[tuple[int, int], ...]
+
+
+def sit(problem: Graph, run: Callable[[int, int], Answer], passes: Passes, backward: bool = True) -> Finding:
+    """Put `run(input, cotangent)` to the exam; return one finding for all passes. `rate` is the reference's."""
+    finding = Finding()
+    case, network = problem.case, problem.operations()
+    parameters = problem.parameters()
+    sites = [operation for operation in network if isinstance(operation, Neurons)]
+    tolerance = gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS)
+    for which_input, which_cotangent in passes:
+        values = network_reference.run(network, parameters, problem.input(which_input).astype(np.float64), case)
+        answer = run(which_input, which_cotangent)
+        spikes = sum(values[site.name].sum() for site in sites)
+        finding.rate = float(spikes / (case.time_steps * case.batch * sum(site.count for site in sites)))
+        expected = values[network[-1].name].reshape(case.shape)
+        if answer.spikes is None:
+            finding.complaints.append("no output")
+            return finding
+        finding.compared += answer.spikes.size
+        compare_gradient(finding, "output", answer.spikes, expected, tolerance)
+        del finding.gradient_errors["output"], finding.cosines["output"]
+        if backward and finding.correct:
+            cotangent = problem.cotangent(which_cotangent).astype(np.float64)
+            gradients = network_reference.run_back(network, parameters, values, cotangent, case)
+            names = [f"{parameter} of {each.name}" for each in network for parameter in each.parameters]
+            for name, got, wanted in zip_longest(names, answer.weights or [], gradients):
+                compare_gradient(finding, name, got, wanted, tolerance)
+        if not finding.correct:
+            break
+    return finding
+
 
 PASSES = ((0, 0), (1, 1), (1, REVERSED))
 """(number of the input, number of the cotangent) of each pass."""
@@ -31,7 +70,7 @@ def run_exam(problem: Problem, run: Callable[[int, int], Answer], backward: bool
     Without `backward` only spikes are compared.
     """
     if isinstance(problem, Graph):
-        return operations_exam.sit(problem, run, PASSES, backward)
+        return sit(problem, run, PASSES, backward)
     finding = Finding()
     case = problem.case
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]

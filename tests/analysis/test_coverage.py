@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench.analysis.coverage import coverage
+from snnbench.analysis.results import coverage
 from snnbench.proof.extent import sampled
 from tests.fakes import CASE
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from snnbench.analysis import operation_counts
-from snnbench.analysis.counted_network import dense, network
-from snnbench.analysis.operation_counts import by_work, count, forward_work, of_problem
+from snnbench.analysis.operation_counts import by_work, count, dense, forward_work, network, of_problem
 from snnbench.cases.operations import Convolution, Linear
 from snnbench.workloads import lif, linear_lif, loading
 from snnbench.workloads import network as networks

@@ -15,7 +15,7 @@ from snnbench.datasets import heidelberg
 from snnbench.environments import store
 from snnbench.recording.reading import Recording
 from snnbench.report.findings import find
-from snnbench.report.page import failures
+from snnbench.report.page import sections
 from tests.documents import parse
 from tests.fakes import CORRECT
 from tests.recordings import failed, recording, timed
@@ -50,7 +50,7 @@ def config(made: Recording) -> dict[str, Any]:
 def failures_shown(folder: Path, side: str = "") -> str:
     made = recording(failed("a", "crash", "died", side=side), name=ODD)
     sides: dict[str, Any] = {"sides": {"base": [], "new": []}} if side else {}
-    section = failures.section(find(replace(made, folder=folder / ODD, config={**made.config, **sides})))
+    section = sections.section(find(replace(made, folder=folder / ODD, config={**made.config, **sides})))
     return str(section.tables[0].rows[0][-1])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.machine import container, cpus, description
+from snnbench.machine import cpus, description
 from snnbench.recording.schema import complaint
 
 Tree = Callable[[dict[str, str]], Path]
@@ -120,14 +120,14 @@ def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_container_image_is_recorded(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(container.DIGEST, raising=False)
+    monkeypatch.delenv(description.DIGEST, raising=False)
     assert description.facts(tree({"proc/cpuinfo": ""}))["image"] is None
-    root = tree({container.IMAGE: '{"revision": "0123abc", "device": "cpu"}\n'})
+    root = tree({description.IMAGE: '{"revision": "0123abc", "device": "cpu"}\n'})
     assert description.facts(root)["image"] == {"revision": "0123abc", "device": "cpu"}
-    monkeypatch.setenv(container.DIGEST, "sha256:12")
+    monkeypatch.setenv(description.DIGEST, "sha256:12")
     facts = description.facts(root)
     assert facts["image"] == {"revision": "0123abc", "device": "cpu", "digest": "sha256:12"}
-    assert container.DIGEST not in facts["environment"]
+    assert description.DIGEST not in facts["environment"]
     assert complaint("machine", facts) is None
 
 

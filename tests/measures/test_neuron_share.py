@@ -7,7 +7,6 @@ import pytest
 from snnbench.analysis.metrics import metrics
 from snnbench.analysis.results import results_by_case
 from snnbench.measures.neuron_share import report
-from snnbench.measures.neuron_share import table as share_table
 from snnbench.measures.neuron_share.harness import complaints
 from snnbench.recording.record import Record
 from snnbench.report.page.outline import outline
@@ -91,7 +90,7 @@ def test_table_by_size_is_ordered_by_the_largest_size() -> None:
         sized("small", 64, 2, 10),
         sized("alone", 64, 2, 10, "zero"),
     ]
-    table = share_table.table(results_by_case(records), "train")
+    table = report.table(results_by_case(records), "train")
     assert list(table.columns) == ["library", "N=64 %", "N=64 x floor", "N=512 %", "N=512 x floor"]
     assert [[row[0], row[1], row[3]] for row in table.rows] == [
         ["loop", "90", "50"],
@@ -99,11 +98,11 @@ def test_table_by_size_is_ordered_by_the_largest_size() -> None:
         ["small", "80", "-"],
     ], "a single size of another profile has no row"
     assert table.leaving == ["N=64 x floor", "N=512 x floor"], "at 80 columns every share stays, and names are whole"
-    assert share_table.TITLE in markdown([recording(*records)])
+    assert report.TITLE in markdown([recording(*records)])
 
 
 def test_table_by_size_names_the_work_if_there_are_several() -> None:
     records = [sized("a", neurons, 1, 10, profile) for neurons in (64, 512) for profile in ("subtract", "zero")]
-    table = share_table.table(results_by_case(records), "train")
+    table = report.table(results_by_case(records), "train")
     assert table.columns[0] == "work" and [row[0] for row in table.rows] == ["subtract", "zero"]
-    assert not share_table.table(results_by_case(records[:1]), "train").rows
+    assert not report.table(results_by_case(records[:1]), "train").rows

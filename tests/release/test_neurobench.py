@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from snnbench.adapter import reading
-from snnbench.analysis.counted_network import network
-from snnbench.analysis.operation_counts import DEFINITIONS, of_problem
+from snnbench.analysis.operation_counts import DEFINITIONS, network, of_problem
 from snnbench.cases import network_reference
 from snnbench.cases.operations import Neurons
 from snnbench.cases.problem import Graph, Problem

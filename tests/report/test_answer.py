@@ -7,7 +7,7 @@ import pytest
 from snnbench.cases.outcome import Outcome
 from snnbench.report import answer
 from snnbench.report.findings import about_intervals, find
-from snnbench.report.page import headline
+from snnbench.report.page import sections
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed
 
@@ -25,7 +25,7 @@ def steady(name: str, *ms: float, **fields: Any) -> list[Any]:
 
 
 def answers(*records: Any) -> list[tuple[str, str]]:
-    return list(headline.section(find(recording(*records))).answers)
+    return list(sections.headline(find(recording(*records))).answers)
 
 
 def sentence(*records: Any) -> str:
@@ -45,7 +45,7 @@ def test_separate_intervals_alone_make_no_lead() -> None:
     findings = find(recording(*steady("a", 2.0, 2.2), *steady("b", 2.3, 3.0)))
     first, second = findings.points(CASE, "train")
     assert first.high and second.low and first.high < second.low
-    ((_, text),) = headline.section(findings).answers
+    ((_, text),) = sections.headline(findings).answers
     assert text == "Too close to call between a (2.1 ms) and b (2.65 ms): no difference above 5 % is certain."
 
 
@@ -78,7 +78,7 @@ def test_one_trial_makes_no_lead() -> None:
     assert sentence(*steady("a", 2.0), *steady("b", 9.0)) == (
         "Too close to call between a (2 ms) and b (9 ms): one trial cannot tell them apart."
     )
-    section = headline.section(find(recording(*steady("a", 2.0))))
+    section = sections.headline(find(recording(*steady("a", 2.0))))
     assert "1 trial: no interval can be given" in section.closing[-1]
 
 
@@ -120,7 +120,7 @@ def test_equivalent_contender_leads_only_without_an_exact_one() -> None:
 
 @pytest.mark.parametrize(("count", "rough"), [(2, True), (4, True), (5, False)])
 def test_few_trials_are_pointed_out(count: int, rough: bool) -> None:
-    section = headline.section(find(recording(*steady("a", *[2.0] * count))))
+    section = sections.headline(find(recording(*steady("a", *[2.0] * count))))
     assert f"medians of {count} trials" in section.closing[-1]
     assert ("too narrow" in section.closing[-1]) is rough
 
@@ -150,7 +150,7 @@ def test_coverage_is_in_words() -> None:
 
 
 def test_recording_without_times_is_pointed_out() -> None:
-    section = headline.section(find(recording(record("a", "verify"))))
+    section = sections.headline(find(recording(record("a", "verify"))))
     assert list(section.sentences) == [
         "Nothing was timed: this recording says who does the same work, not how fast.",
     ]
@@ -161,7 +161,7 @@ def test_torn_lines_are_counted() -> None:
     from dataclasses import replace
 
     torn = replace(recording(timed("a", train=1.0)), torn=2)
-    assert "2 lines of the recording could not be read" in headline.section(find(torn)).closing[1]
+    assert "2 lines of the recording could not be read" in sections.headline(find(torn)).closing[1]
 
 
 def test_next_and_last_are_named_with_their_factors() -> None:

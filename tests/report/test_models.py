@@ -11,11 +11,10 @@ from rich.console import Console
 from snnbench.recording.record import Record
 from snnbench.report.charts import style
 from snnbench.report.findings import find
-from snnbench.report.page import chart_sections, figures
-from snnbench.report.pipelines import MODELS
+from snnbench.report.page import figures, sections
 from snnbench.report.section import Chart
 from snnbench.report.terminal import recording_view
-from snnbench.report.text.pipeline_table import TITLE
+from snnbench.report.text.pipeline_table import MODELS, TITLE
 from snnbench.report.text.recording_tables import markdown
 from tests.fakes import DIVIDED, LIF
 from tests.recordings import recording, timed
@@ -35,7 +34,7 @@ def divided(library: str = "ours", **fields: Any) -> list[Record]:
 
 
 def charts(*records: Record) -> list[Chart]:
-    return list(chart_sections.times(find(recording(*records))).charts)
+    return list(sections.times(find(recording(*records))).charts)
 
 
 def drawn(chart: Chart, field: str) -> dict[str, list[tuple[int, float]]]:

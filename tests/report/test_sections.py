@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from snnbench.report.findings import Findings, find
-from snnbench.report.page import citation, failures, matrix, noise, page, provenance
+from snnbench.report.page import citation, matrix, noise, page, provenance, sections
 from snnbench.report.page.outline import outline
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed
@@ -88,7 +88,7 @@ def test_every_sign_has_a_meaning_beside_the_matrix() -> None:
 
 def test_failure_has_reason_log_and_replay_command() -> None:
     broken = failed("a", "crash", "died of SIGSEGV", log="loading\nTraceback:\n  boom\n\n")
-    (table,) = failures.section(findings(broken, name="monday")).tables
+    (table,) = sections.failures(findings(broken, name="monday")).tables
     (row,) = table.rows
     assert list(row) == [
         *("a", "crash", "subtract on cpu, N=48, B=7, T=20", "died of SIGSEGV", "boom"),
@@ -98,7 +98,7 @@ def test_failure_has_reason_log_and_replay_command() -> None:
 
 def test_equal_failures_are_one_row_with_a_count() -> None:
     records = [failed("a", "crash", "died", trial=trial) for trial in range(3)] + [failed("a", "timeout", "late")]
-    (table,) = failures.section(findings(*records)).tables
+    (table,) = sections.failures(findings(*records)).tables
     assert [(row[1], row[2]) for row in table.rows] == [
         ("crash", "subtract on cpu, N=48, B=7, T=20, and 2 cells more"),
         ("timeout", "subtract on cpu, N=48, B=7, T=20"),
@@ -106,7 +106,7 @@ def test_equal_failures_are_one_row_with_a_count() -> None:
 
 
 def test_command_is_quoted_for_a_shell() -> None:
-    (table,) = failures.section(findings(failed("a", "crash", "died"), name="two words; rm")).tables
+    (table,) = sections.failures(findings(failed("a", "crash", "died"), name="two words; rm")).tables
     assert "'results/two words; rm'" in table.rows[0][5]
 
 

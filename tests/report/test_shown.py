@@ -15,7 +15,7 @@ from snnbench.recording.reading import CONFIG, MACHINE, RECORDS, read
 from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import choose
 from snnbench.report.findings import find
-from snnbench.report.page import cells
+from snnbench.report.page import sections
 from snnbench.report.site.catalogue import load
 from snnbench.report.text import cell_description
 from snnbench.run import replay
@@ -166,6 +166,6 @@ def test_library_lists_its_cells(tmp_path: Path) -> None:
 
 def test_page_names_the_first_cell_of_each_row() -> None:
     recorded = read(shipped(QUICK))
-    (table,) = cells.section(find(recorded)).tables
+    (table,) = sections.cells(find(recorded)).tables
     names = {one.cell: one.label for one in recorded.records if one.trial == 0 and one.phases}
     assert table.columns[-1] == "cell" and {row[-1]: row[0] for row in table.rows} == names

@@ -1,6 +1,6 @@
 """Tests of the chart of one cell over time, on the page of the cell."""
 
-from snnbench.report.site import site, timeline
+from snnbench.report.site import cell_page, site
 from snnbench.report.site.catalogue import Catalogue, Entry, cell_name
 from tests.recordings import timed
 from tests.system.test_site import dated, steady
@@ -17,7 +17,7 @@ def entries(*milliseconds: float) -> tuple[Catalogue, list[Entry]]:
 
 def test_newest_recording_stands_on_top() -> None:
     catalogue, known = entries(1.0, 2.0)
-    (chart,) = timeline.charts(known)
+    (chart,) = cell_page.charts(known)
     assert [row[0] for row in chart.table.rows] == ["r21", "r20"]
     assert [row[-1] for row in chart.table.rows] == ["2 (2-2)", "1 (0.998-1)"]
     assert "2 recordings on 1 kind of machine" in chart.words
@@ -26,5 +26,5 @@ def test_newest_recording_stands_on_top() -> None:
 
 def test_single_recording_has_no_chart() -> None:
     catalogue, known = entries(1.0)
-    assert timeline.charts(known) == []
+    assert cell_page.charts(known) == []
     assert 'id="timeline"' not in dict(site.files(catalogue))[f"cells/{NAME}.html"].decode()

@@ -13,8 +13,7 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.reading import read
 from snnbench.recording.record import Record
 from snnbench.run import slots
-from snnbench.run.executor import Executor
-from snnbench.run.groups import deal
+from snnbench.run.executor import Executor, deal
 from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder
 from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench

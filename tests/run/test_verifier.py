@@ -11,8 +11,7 @@ from snnbench.environments import compiler_caches
 from snnbench.files import home
 from snnbench.machine import cpus
 from snnbench.plan.cell import Cell
-from snnbench.run.executor import Executor
-from snnbench.run.groups import Sharing
+from snnbench.run.executor import Executor, Sharing
 from snnbench.run.process import environment
 from snnbench.run.store import InMemory
 from tests.bench import HERE, SMALL, Bench, Watcher, bench

@@ -10,7 +10,7 @@ import pytest
 
 from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
-from snnbench.run.groups import together
+from snnbench.run.executor import together
 from snnbench.run.known_outcomes import KnownOutcomes
 from snnbench.run.runner import Task, measure_together
 from snnbench.run.setup import RunContext, Setup

@@ -1,11 +1,12 @@
 """A network of torch on one problem. Every pass has its own graph, and no gradient accumulates in `.grad`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.autograd.graph import _engine_run_backward
 
 from snnbench import backends
 from snnbench.adapter.declaration import Variant
@@ -14,13 +15,26 @@ from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import Plan
 from snnbench.backends.torch import modes
-from snnbench.backends.torch.engine import gradients_of
 from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
 from snnbench.backends.torch.unsupported import refuse
 from snnbench.cases.answer import Answer, Recording
 from snnbench.cases.problem import Graph, Problem
+
+
+def gradients_of(
+    output: torch.Tensor, inputs: Sequence[torch.Tensor], cotangent: torch.Tensor, again: bool = False
+) -> tuple[torch.Tensor, ...]:
+    """The gradients of `inputs` for this cotangent of `output`; the graph is kept if it is needed `again`.
+
+    It is `torch.autograd.grad` without its check of shapes: that check loads SymPy, and the backward pass of a loss,
+    which is a number, has none. The engine raises RuntimeError if the cotangent's shape is wrong.
+    """
+    gradients: tuple[torch.Tensor, ...] = _engine_run_backward(
+        (output,), (cotangent,), again, False, tuple(inputs), allow_unreachable=False, accumulate_grad=False
+    )
+    return gradients
 
 
 class Session(backends.Session):

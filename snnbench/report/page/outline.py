@@ -5,33 +5,21 @@ from collections.abc import Callable
 from snnbench import measures
 from snnbench.recording.reading import Recording
 from snnbench.report.findings import Findings, find
-from snnbench.report.page import (
-    cells,
-    chart_sections,
-    crossover,
-    epochs,
-    failures,
-    headline,
-    matrix,
-    noise,
-    provenance,
-    scaling,
-    sides,
-)
+from snnbench.report.page import matrix, noise, provenance, scaling, sections
 from snnbench.report.section import Section
 
 SECTIONS: dict[str, Callable[[Findings], Section]] = {
-    "headline": headline.section,
+    "headline": sections.headline,
     "matrix": matrix.section,
-    "time": chart_sections.times,
-    "cells": cells.section,
-    "memory": chart_sections.memories,
-    "pareto": chart_sections.fronts,
-    "split": chart_sections.splits,
-    "first-call": chart_sections.first_calls,
+    "time": sections.times,
+    "cells": sections.cells,
+    "memory": sections.memories,
+    "pareto": sections.fronts,
+    "split": sections.splits,
+    "first-call": sections.first_calls,
     "scaling": scaling.section,
-    "ratio": chart_sections.ratios,
-    "failures": failures.section,
+    "ratio": sections.ratios,
+    "failures": sections.failures,
     "noise": noise.section,
     "provenance": provenance.section,
 }
@@ -49,12 +37,12 @@ def outline(recording: Recording) -> list[Section]:
     shown = [each for each in measures.reports().values() if each.section and each.metric in metrics]
     further = {each.after: each.section for each in shown}
     if any(case.is_fed for case in findings.cases):
-        further["time"] = epochs.section
-    sections: list[Callable[[Findings], Section]] = [sides.section] if recording.sides else []
+        further["time"] = sections.of_epochs
+    chosen: list[Callable[[Findings], Section]] = [sections.sides] if recording.sides else []
     for name, section in SECTIONS.items():
-        if name == "scaling" and crossover.section(findings).tables:
-            sections.append(crossover.section)
-        sections.append(section)
+        if name == "scaling" and sections.crossover(findings).tables:
+            chosen.append(sections.crossover)
+        chosen.append(section)
         if name in further:
-            sections.append(further[name])
-    return [section(findings) for section in sections]
+            chosen.append(further[name])
+    return [section(findings) for section in chosen]

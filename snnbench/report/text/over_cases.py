@@ -6,8 +6,8 @@ from snnbench import measures
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 from snnbench.report.measure import Titled
-from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.text import crossover_table, pipeline_table
+from snnbench.report.text.pipeline_table import LOWER_BOUNDS
 
 
 def tables(results: Mapping[Case, Sequence[Result]], phase: str) -> Iterator[Titled]:

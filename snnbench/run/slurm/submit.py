@@ -1,10 +1,17 @@
-"""`snnbench run --executor slurm`: it submits shards as jobs and merges their recordings."""
+"""`snnbench run --executor slurm`: it submits shards as jobs and merges their recordings.
 
+Waiting for jobs watches their recordings for new records, and polls Slurm now and then.
+"""
+
+import os
 import shlex
+import signal
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from types import FrameType
 
 from snnbench import __version__
 from snnbench.adapter.contender import Work
@@ -15,10 +22,12 @@ from snnbench.machine import gpus
 from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import Config
 from snnbench.plan.shard import Shard, ShardError
-from snnbench.recording import merge, reading, record
+from snnbench.recording import in_progress, merge, reading, record
 from snnbench.recording.reading import Recording
-from snnbench.recording.record import recorded
+from snnbench.recording.record import Record, recorded
 from snnbench.recording.writer import choose
+from snnbench.run import local
+from snnbench.run.executor import Progress
 from snnbench.run.local import require_place, require_room
 from snnbench.run.preparation import prepare
 from snnbench.run.progress import say, shown
@@ -27,8 +36,83 @@ from snnbench.run.setup import RunContext, Setup
 from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption
-from snnbench.run.slurm.task import perform
-from snnbench.run.slurm.waiting import Tail, wait
+
+LOOK_EVERY_S = 2.0
+"""Seconds between looks at recordings: nothing is timed on this machine."""
+ASK_EVERY_S = 10.0
+"""Seconds between requests to Slurm: other users wait for the scheduler, too."""
+
+
+class Tail:
+    """The new records of a recording since the last look."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._path = folder, folder / reading.RECORDS
+        self._offset = self._path.stat().st_size if self._path.is_file() else 0
+
+    def records(self) -> list[Record]:
+        """New records with complete lines."""
+        if not self._path.is_file():
+            return []
+        with self._path.open("rb") as stream:
+            stream.seek(self._offset)
+            data = stream.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        records = (record.parse(line, self.folder) for line in whole.decode(errors="replace").split("\n"))
+        return [one for one in records if one is not None]
+
+
+def wait(run: Jobs, tails: Sequence[Tail], left: Collection[Cell], progress: Progress) -> dict[Shard, State]:
+    """Report ends of the cells `left` to `progress` until no job is active; returns the state of each shard's job."""
+    waiting, states, asked_at, answers = set(left), run.states(), time.monotonic(), True
+    while True:
+        unfinished = [shard for shard in run.ids if not run.finished(shard)]
+        if unfinished and time.monotonic() - asked_at >= ASK_EVERY_S:
+            try:
+                states, asked_at, answers = run.states(), time.monotonic(), True
+            except SlurmError as error:
+                if answers:
+                    say(f"{error}; its last answer counts until then")
+                asked_at, answers = time.monotonic(), False
+        ended = [record_ for tail in tails for record_ in tail.records() if recorded(record_) in waiting]
+        for record_ in ended:
+            waiting.discard(recorded(record_))
+            progress.end(recorded(record_), record_)
+        if ended or len(waiting) == len(left):
+            _show_next(tails, progress)
+        if not any(states[shard].active for shard in unfinished):
+            return states
+        time.sleep(LOOK_EVERY_S)
+
+
+def _show_next(tails: Sequence[Tail], progress: Progress) -> None:
+    """Show one of the running cells."""
+    for tail in tails:
+        for draft in in_progress.read(tail.folder)[:1]:
+            progress.start(recorded(draft))
+            return
+
+
+KILLED_STATUS = 128 + signal.SIGTERM
+
+
+def perform(request: Request) -> None:
+    """Record the shard of a request. Its paths are absolute, its environments exist, and nothing is fetched here.
+
+    At SIGTERM the process ends without a record of the running cell: only Slurm knows whether the job hit its time
+    limit, lost its node or was cancelled. submitit's signal handlers are removed.
+    """
+    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGCONT, signal.SIG_DFL)
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # a warning before the end, for programs that checkpoint
+    os.environ["UV_OFFLINE"] = "1"
+    local.run(request)
+
+
+def _end(signal_number: int, frame: FrameType | None) -> None:
+    raise SystemExit(KILLED_STATUS)
+
 
 MOST_SHARDS = 16
 """Most shards of a run, unless the user asks for more."""

@@ -17,8 +17,7 @@ from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Incorrect, Unavailable
 from snnbench.backends import numpy as numpy_backend
 from snnbench.backends.torch import Backend, Neuron
-from snnbench.backends.torch.engine import gradients_of
-from snnbench.backends.torch.session import Session
+from snnbench.backends.torch.session import Session, gradients_of
 from snnbench.workloads import lif
 from snnbench.workloads.linear_lif import Problem, builder
 from tests.fakes import CASE, LIF
@@ -124,7 +123,7 @@ def test_gradients_load_no_sympy() -> None:
     """It takes as long to import as a small cell's passes."""
     source = (
         "import sys, torch\n"
-        "from snnbench.backends.torch.engine import gradients_of\n"
+        "from snnbench.backends.torch.session import gradients_of\n"
         "entering = torch.ones(3, requires_grad=True)\n"
         "gradients_of(entering * 2, [entering], torch.ones(3))\n"
         "assert 'sympy' not in sys.modules"

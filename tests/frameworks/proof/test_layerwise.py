@@ -15,7 +15,7 @@ from snnbench.adapter.loading import (
 )
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Incorrect
-from snnbench.analysis.coverage import coverage
+from snnbench.analysis.results import coverage
 from snnbench.backends.torch import Backend
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome
