@@ -14,7 +14,10 @@ from snnbench.worker.messages import Request
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a process measures, and on what. `settle()` waits until the CPU idles after work."""
+    """What a process measures, and on what.
+
+    `settle()` waits until the CPU idles after work. A card is busy for `busy_ns` before anything on it is timed.
+    """
 
     request: Request
     backend: Backend
@@ -23,6 +26,7 @@ class Work:
     problem: Problem
     session: Session
     settle: Callable[[], None]
+    busy_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from snnbench.worker.messages import Announce, Reply, Request, silent
 from snnbench.worker.peaks import Peaks
 from snnbench.worker.relay import Relay
 from snnbench.worker.timed_epochs import TimedEpochs
-from snnbench.worker.timed_phase import TimedPhase, busy_ns
+from snnbench.worker.timed_phase import BUSY_NS, TimedPhase
 from snnbench.worker.turns import Turns
 from snnbench.worker.used_cpus import UsedCpus
 
@@ -198,17 +198,20 @@ class Measurement:
             else:
                 setattr(reply, self.request.measure, own.of_record())
 
+    def _work(self, session: Session) -> measure.Work:
+        """What is timed, on a CPU that idles or a card that is busy."""
+        on_card = self.request.case.device.startswith("cuda")
+        settle, busy_ns = (lambda: None, BUSY_NS) if on_card else (unfinished_work.settle, 0)
+        given = (self.request, self.backend, self.build, self.variant, self.problem)
+        return measure.Work(*given, session, settle, busy_ns)
+
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check its answers to old and new content, and compare its time with the floor."""
         case = self.request.case
         self._checks.prepare()
-        busy = busy_ns(case.device)
-        settle = (lambda: None) if busy else unfinished_work.settle
-        peaks = Peaks(self.backend, session, case, self.phases, busy_ns=busy, settle=settle)
+        work = self._work(session)
+        peaks = Peaks(work, self.phases)
         peaks.look()
-        work = measure.Work(
-            self.request, self.backend, self.build, self.variant, self.problem, session, settle
-        )
         measures = measure.of(work)
         for each in measures:
             each.begin()
@@ -219,15 +222,16 @@ class Measurement:
             reply.settings |= feed.settings() if feed else {}
             contents = Contents(self.problem, random_seed(), FIRST_DRAWN + random_seed())
             reply.settings["first_content"] = contents.first
-            for number, name in enumerate(self.phases):
+            for number, name in enumerate(self.phases, start=1):
                 if phases:
                     peaks.look_if_cheap()
                 used = UsedCpus(self.instructions)
+                if self.turns:
+                    self.turns.step = number
                 if feed:
                     timed: TimedEpochs | TimedPhase = TimedEpochs(name, self.request, feed, self._checks)
                 else:
-                    given = (name, self.request, self.backend, session, self._checks, contents)
-                    timed = TimedPhase(*given, used.count, self.turns, number + 1)
+                    timed = TimedPhase(name, work, self._checks, contents, used.count, self.turns)
                 timed.measure()
                 allowed = case.cpus(nodes.count()) + (0 if self.request.cpus else case.loaders)
                 cpus = used.cpus(timed.as_dict(), allowed)

@@ -18,10 +18,11 @@ from dataclasses import asdict
 from typing import Any
 
 from snnbench import workloads
-from snnbench.backends import Backend, Run, Session
+from snnbench.backends import Run
 from snnbench.cases.case import Case
 from snnbench.worker import floor, timing
 from snnbench.worker.floor import CALL, COPY, Peak
+from snnbench.worker.measure import Work
 
 REPETITIONS = 5
 """The most repetitions of each peak in one look; the least is one."""
@@ -46,18 +47,10 @@ PATTERN_ROWS = 64
 class Peaks:
     """The peaks that the floors of some phases need, of one case on one backend."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        session: Session,
-        case: Case,
-        phases: Sequence[str],
-        clock: timing.Clock = time.perf_counter_ns,
-        busy_ns: int = 0,
-        settle: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.backend, self.session, self.case, self.clock = backend, session, case, clock
-        self.busy_ns, self.settle = busy_ns, settle
+    def __init__(self, work: Work, phases: Sequence[str], clock: timing.Clock = time.perf_counter_ns) -> None:
+        self.backend, self.session, self.case, self.clock = work.backend, work.session, work.request.case, clock
+        self.busy_ns, self.settle = work.busy_ns, work.settle
+        case = self.case
         self.copied_bytes = copied_bytes(case, phases)
         own = {COPY: 2 * self.copied_bytes, CALL: CALL_FLOPS}
         flops = workloads.of(case).product_flops

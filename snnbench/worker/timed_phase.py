@@ -7,7 +7,6 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from snnbench.backends import Backend, Session
 from snnbench.proof import fresh
 from snnbench.proof.fresh import Contents
 from snnbench.proof.passes import pieces
@@ -16,8 +15,7 @@ from snnbench.proof.spot_checks import SpotChecks
 from snnbench.worker import contention, timing, unfinished_work
 from snnbench.worker.durations import trial_median
 from snnbench.worker.instructions import Count, uncounted
-from snnbench.worker.measure import Measure, Timed
-from snnbench.worker.messages import Request
+from snnbench.worker.measure import Measure, Timed, Work
 from snnbench.worker.turns import Turns
 
 WARM_NS = 50_000_000
@@ -30,37 +28,30 @@ BUSY_AGAIN_NS = 20_000_000
 """The same before a fresh pass, while the host has made and checked content: a card keeps its clock for that long."""
 
 
-def busy_ns(device: str) -> int:
-    """How long passes run on a device before anything on it is timed."""
-    return BUSY_NS if device.startswith("cuda") else 0
-
-
 class TimedPhase:
     """The phase `name` of a session; `proof` holds the findings on its answers.
 
-    With `turns` another process measures the same phase, under the same `step`.
+    With `turns` another process measures the same phase.
     """
 
     def __init__(
         self,
         name: str,
-        request: Request,
-        backend: Backend,
-        session: Session,
+        work: Work,
         checks: SpotChecks,
         contents: Contents,
         instructions: Count = uncounted,
         turns: Turns | None = None,
-        step: int = 0,
     ) -> None:
+        request, session = work.request, work.session
         self.name, self._request, self._session = name, request, session
         piece = pieces(session)[name]
         self._on_cpu = not request.case.device.startswith("cuda")
-        self._busy_ns = busy_ns(request.case.device)
+        self._busy_ns = work.busy_ns
         self._phase = timing.Phase(
             run=piece.run,
             wait=session.synchronise,
-            compilations=backend.compilations,
+            compilations=work.backend.compilations,
             mark=session.mark,
             elapsed_ns=session.elapsed_ns,
             prepare=piece.prepare,
@@ -69,7 +60,7 @@ class TimedPhase:
             turn=self._turn,
             called=self._begin,
         )
-        self._turns, self._step, self._warm_ns = turns, step, 0
+        self._turns, self._warm_ns = turns, 0
         self._began = self._usage()
         self._ended: contention.Usage | None = None
         drawn = partial(checks.check_drawn, phase=name)
@@ -161,7 +152,7 @@ class TimedPhase:
         self._ended = self._usage()  # now, while the partner has reported all its CPU time
         if self._on_cpu:
             unfinished_work.settle()
-        self._turns.pass_on(self._step)
+        self._turns.pass_on(self._turns.step)
         if self._warm_ns < WARM_NS:
             self._warm_ns = timing.repeat(self._phase, 1, timing.CLOCK).wall_ns
 

@@ -18,7 +18,7 @@ MESSAGE = struct.Struct("=dq")
 class Turns:
     """One worker's end of two pipes. `partner_s` is the CPU seconds that the other worker used so far.
 
-    `patience_s` is how long this worker waits for the other in all, before it goes on alone.
+    `patience_s` is how long this worker waits for the other in all, before it goes on alone. `step` counts the phases.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Turns:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader, self._writer, self._left_s, self._cpu, self._clock = reader, writer, patience_s, cpu, clock
-        self._partner_step = 0
+        self.step = self._partner_step = 0
         self.partner_s = 0.0
         self.alone = False
         self.taken = 0

@@ -9,6 +9,7 @@ import pytest
 
 from snnbench.cases.case import Case
 from snnbench.worker import floor
+from snnbench.worker.measure import Work
 from snnbench.worker.peaks import (
     LARGEST_COPY_BYTES,
     LOOK_NS,
@@ -20,7 +21,7 @@ from snnbench.worker.peaks import (
     Peaks,
 )
 from snnbench.workloads import linear_lif
-from tests.fakes import CASE, PHASES
+from tests.fakes import CASE, PHASES, request
 
 MS = 1_000_000
 PRODUCTS = ("current", "weight_gradient", "input_gradient")
@@ -68,10 +69,18 @@ class Machine:
         raise ValueError("no device clock")
 
 
-def at(machine: Machine, phases: tuple[str, ...] = ("inference",), case: Case = CASE) -> Peaks:
+def at(
+    machine: Machine,
+    phases: tuple[str, ...] = ("inference",),
+    case: Case = CASE,
+    settle: Callable[[], None] = lambda: None,
+    busy_ns: int = 0,
+) -> Peaks:
     """The peaks of this machine."""
     backend: Any = machine
-    return Peaks(backend, backend, case, phases, machine.clock)
+    nothing: Any = None
+    work = Work(request("time", case), backend, nothing, nothing, nothing, backend, settle, busy_ns)
+    return Peaks(work, phases, machine.clock)
 
 
 def test_look_keeps_every_repetition_and_the_first_call() -> None:
@@ -180,12 +189,12 @@ def test_copy_moves_the_smallest_phases_bytes_up_to_a_limit() -> None:
 
 def test_look_begins_on_a_busy_device() -> None:
     machine = Machine(pass_ns=MS, operands_ns=1000 * MS)
-    peaks = Peaks(machine, machine, CASE, PHASES, machine.clock, busy_ns=50 * MS)  # type: ignore[arg-type]
+    peaks = at(machine, PHASES, busy_ns=50 * MS)
     peaks.look()
     first = next(iter(peaks.by_name))
     before_another = machine.called.index(next(name for name in machine.called if name != first))
     idle = Machine(pass_ns=MS)
-    Peaks(idle, idle, CASE, PHASES, idle.clock).look()  # type: ignore[arg-type]
+    at(idle, PHASES).look()
     assert machine.called[:50] == [first] * 50
     assert before_another == 50 + idle.called.index(next(name for name in idle.called if name != first))
 
@@ -193,14 +202,7 @@ def test_look_begins_on_a_busy_device() -> None:
 def test_every_peak_is_measured_on_a_settled_process() -> None:
     machine = Machine(pass_ns=MS)
     settled: list[int] = []
-    peaks = Peaks(
-        machine,  # type: ignore[arg-type]
-        machine,  # type: ignore[arg-type]
-        CASE,
-        PHASES,
-        machine.clock,
-        settle=lambda: settled.append(len(machine.called)),
-    )
+    peaks = at(machine, PHASES, settle=lambda: settled.append(len(machine.called)))
     peaks.look()
     assert len(settled) == len(peaks.by_name) and settled == sorted(settled) and settled[0] == 0
 
