@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 
 from snnbench import workloads
 from snnbench.analysis.metrics import incorrect, metrics, pair
+from snnbench.exits import UserError
 from snnbench.printable import uncalculated
 from snnbench.recording import schema
 from snnbench.recording.reading import Recording
@@ -112,9 +113,12 @@ def json_schema() -> dict[str, Any]:
 
 
 def to_parquet(table: list[Row]) -> bytes:
-    """The rows as a Parquet file; the types of its columns do not depend on the rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    """The rows as a Parquet file; the types of its columns do not depend on the rows. Raises UserError."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise UserError("Parquet needs pyarrow: pip install 'snnbench[parquet]'") from error
 
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
     schema = pa.schema([(name, types[TYPES.get(name, "str")]) for name in COLUMNS])

@@ -3,9 +3,12 @@
 import csv
 import io
 import re
+import sys
 
 import pyarrow.parquet as pq
+import pytest
 
+from snnbench.exits import UserError
 from snnbench.recording import reading
 from snnbench.recording.reading import Recording
 from snnbench.report import tidy
@@ -141,6 +144,12 @@ def test_incorrect_cell_does_not_affect_another_recording() -> None:
 def test_verified_cell_is_a_row_with_its_verdict() -> None:
     (row,) = written(recording(record("norse", "verify")))
     assert (row["measure"], row["verdict"], row["value"]) == ("verify", "exact", "")
+
+
+def test_parquet_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UserError, match=r"Parquet needs pyarrow: pip install 'snnbench\[parquet\]'"):
+        tidy.to_parquet([])
 
 
 def test_parquet_file_has_the_same_rows_and_fixed_types() -> None:
