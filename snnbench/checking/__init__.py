@@ -14,11 +14,10 @@ from snnbench import measures
 from snnbench.analysis import floors
 from snnbench.checking import epochs, files, records, trials
 from snnbench.machine.description import SETTINGS
-from snnbench.plan.config import Config, workload_of
-from snnbench.recording import reading
+from snnbench.plan.config import Config
+from snnbench.recording import reading, upgrades
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.workloads import DEFAULT
 
 RULES = {
     "files": "lines are records of one schema, a cell is measured again only where others disturbed it or the machine "
@@ -84,9 +83,7 @@ def _config(recording: Recording) -> Config | str:
 
     try:
         document = recording.resolved
-        for sweep in document["sweep"]:
-            if workload_of(sweep) == DEFAULT:
-                sweep.setdefault("input_kind", "spikes")  # the only kind before schema 3
+        upgrades.resolved(document)
         return Config.model_validate(document)
     except (LookupError, TypeError, AttributeError):
         return "holds no config"

@@ -12,7 +12,7 @@ from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome, decode
 from snnbench.exits import UserError
 from snnbench.plan.cell import Cell
-from snnbench.recording import schema
+from snnbench.recording import schema, upgrades
 
 SCHEMA = 8
 """Additions by schema. 1: first version.
@@ -105,8 +105,7 @@ def parse(line: str, folder: Path) -> Record | None:
         document = loaded(line)
         if isinstance(document, dict) and type(document.get("schema")) is int and document["schema"] > SCHEMA:
             raise RecordingError(f"{folder}: written by a newer snnbench (schema above {SCHEMA}); install that one")
-        if document["schema"] < 3:
-            document["case"]["input_kind"] = "spikes"
+        upgrades.record(document)
         if schema.complaint("record", document):
             return None
         fields = {name: value for name, value in document.items() if name != "schema"}
