@@ -199,6 +199,10 @@ class Case:
         """A short digest of the fields: the same on every machine, different for any other work."""
         return digest(self.as_dict())
 
+    def growth(self, axis: str) -> int:
+        """The exponent of a size with which the work grows."""
+        return 1
+
     def sizes(self, leaving_out: str = "") -> str:
         """`N=256, B=16, T=100`, without an axis that a chart shows, and without sizes of 1 that need no name."""
         named = [

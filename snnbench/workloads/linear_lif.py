@@ -71,6 +71,10 @@ class Case(case.Case):
         """The number of layers."""
         return self.layers
 
+    def growth(self, axis: str) -> int:
+        """A product of N neurons has N^2 terms, and all else is proportional."""
+        return 2 if axis == "neurons" else 1
+
     @property
     def fan_in(self) -> int:
         """N: a current is a sum over all inputs."""

@@ -55,11 +55,6 @@ def section(findings: Findings) -> Section:
     )
 
 
-def _proportional(case: Case, axis: str) -> int:
-    """The exponent of the work itself: a product of N neurons has N^2 terms, and all else is proportional."""
-    return 2 if axis == "neurons" and case.fan_in else 1
-
-
 def _power(exponent: float) -> str:
     """`with the square of`, or `with the power 1.61 of`."""
     whole = round(exponent)
@@ -82,7 +77,7 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table,
             fit = exponent(*zip(*pairs, strict=True))
             text = f"{fit.value:.2f} ({fit.low:.2f} to {fit.high:.2f}); {fit.last:.2f}"
             cells.setdefault(contender, {})[phase] = text
-            if fit.low > _proportional(cases[0], axis) + STEEP_EXCESS:
+            if fit.low > cases[0].growth(axis) + STEEP_EXCESS:
                 steep.append(f"{contender}: {phase} grows {_power(fit.value)} {cases[0].SIZES[axis][0]} ({where}).")
     rows = [
         [contender, *(by_phase.get(phase, "-") for phase in findings.phases)] for contender, by_phase in cells.items()
