@@ -23,7 +23,7 @@ from snnbench.cli.screen import terminal
 
 
 class RankingFormat(StrEnum):
-    """Tables for a terminal, Markdown, and formats for other programs."""
+    """Tables (drawn in a terminal, Markdown in a pipe), and formats for other programs."""
 
     table = "table"
     markdown = "markdown"

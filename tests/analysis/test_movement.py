@@ -150,9 +150,9 @@ def test_every_format_states_the_movement_and_the_ab_command() -> None:
     comparison = compared(old, new)
     command = "snnbench ab --config CONFIG --base a==1.0 --new a==2.0"
     assert comparison.ab_command == command
-    text = change_table.table(comparison)
-    assert text.splitlines()[1].startswith("in NEW the machine was 1.50 times slower for Python loops")
-    assert text.rstrip().endswith(f"To decide, run both versions in one A/B test: `{command}`")
+    text = change_table.markdown(comparison)
+    assert text.splitlines()[1].startswith("- in NEW the machine was 1.50 times slower for Python loops")
+    assert text.rstrip().endswith(f"To decide, run both versions in one A/B test: `{command}`.")
     document = json.loads(change_table.to_json(comparison))
     assert document["movement"]["probes"]["interpreter"] == 1.5
     assert document["ab_command"] == command

@@ -172,8 +172,9 @@ def test_two_recordings_are_compared(finished: tuple[Workspace, Any], recording:
     assert {cell["ratio"] for cell in comparison["cells"]} == {1.0}
     assert comparison["changed"] == comparison["allowed"] == []
     printed = finished[0].ask("compare", recording, recording, "--phase", "train", "--explain")
-    assert re.search(r"^\w+ +(good|other) +train +time +\S+ [mu]s +\S+ [mu]s +1\.000 ", printed, re.MULTILINE)
-    assert printed.splitlines()[-1].startswith("4 comparisons: ")
+    row = r"^\| \w+ \| (good|other) \| train \| time \| \S+ [mu]s \| \S+ [mu]s \| 1\.000 "
+    assert re.search(row, printed, re.MULTILINE)
+    assert "\n4 comparisons: " in printed
 
 
 def edited(folder: Path, to: Path, old: str, new: str, name: str = "records.jsonl") -> Path:

@@ -30,7 +30,7 @@ LARGE = CASE.with_(neurons=96)
 ZERO = CASE.with_(reset="zero", detach_reset=True)
 ONE = (0.98, 0.99, 1.0, 1.01, 1.02)
 WIDE = (0.8, 0.9, 1.0, 1.1, 1.2)
-SUFFIXES = {"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "junit": "xml"}
+SUFFIXES = {"table": "md", "markdown": "md", "csv": "csv", "json": "json", "junit": "xml"}
 
 
 def scaled(factor: float, times: Iterable[float] = ONE) -> list[float]:
@@ -89,7 +89,7 @@ def outputs() -> dict[str, str]:
     }
     texts |= {
         f"compare-explain.{SUFFIXES[form]}": change_table.FORMATS[form](comparison, True, [])
-        for form in ("table", "markdown")
+        for form in ("markdown",)
     }
     return texts | {f"rank.{SUFFIXES[form]}": write(ranked) for form, write in rank_table.FORMATS.items()}
 

@@ -50,7 +50,7 @@ def config(made: Recording) -> dict[str, Any]:
 def failures_shown(folder: Path, side: str = "") -> str:
     made = recording(failed("a", "crash", "died", side=side), name=ODD)
     sides: dict[str, Any] = {"sides": {"base": [], "new": []}} if side else {}
-    section = sections.section(find(replace(made, folder=folder / ODD, config={**made.config, **sides})))
+    section = sections.failures(find(replace(made, folder=folder / ODD, config={**made.config, **sides})))
     return str(section.tables[0].rows[0][-1])
 
 

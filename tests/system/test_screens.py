@@ -124,13 +124,12 @@ def test_doctor_counts_problems_warnings_and_the_rest(tmp_path: Path, columns: i
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
-def test_plan_draws_a_table_for_each_case(tmp_path: Path, columns: int) -> None:
+def test_dry_run_draws_a_table_for_each_case(tmp_path: Path, columns: int) -> None:
     (tmp_path / "results").symlink_to(RESULTS)
-    shown = screen(tmp_path, columns, "doctor", "--plan", "quick", "--set", "case.threads=1")
+    shown = screen(tmp_path, columns, "run", "--config", "quick", "--set", "case.threads=1", "--dry-run")
     assert shown.status == 0
     assert_fits(shown)
-    headings = [line for line in shown.lines if line in ("subtract", "zero")]
-    assert len(headings) == 2 and "assumed: by an exponent of 1" in " ".join(shown.lines)
+    assert len([line for line in shown.lines if line in ("subtract", "zero")]) == 2
     assert "39 cells" in shown.text
 
 

@@ -35,15 +35,8 @@ def summary(comparison: Comparison) -> str:
     return f"{len(comparison.cells)} comparison{'s' * (len(comparison.cells) != 1)}: {counts}"
 
 
-def table(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
-    """Aligned columns for a terminal, with a summary at the end."""
-    common, changes = changes_of(comparison)
-    notes = {number: explanation(cell) for number, cell in enumerate(comparison.cells)} if explained else {}
-    return "\n".join([*opening(comparison, common), "", tables.text(changes, notes), "", *_closing(comparison), ""])
-
-
 def markdown(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
-    """The same as a table of Markdown."""
+    """A table in Markdown, with a summary at the end."""
     common, changes = changes_of(comparison)
     if explained:
         rows = [(*row, explanation(cell)) for row, cell in zip(changes.rows, comparison.cells, strict=True)]
@@ -143,7 +136,7 @@ def explanation(cell: ComparedCell) -> str:
 
 
 FORMATS: dict[str, Callable[[Comparison, bool, Collection[str]], str]] = {
-    "table": table,
+    "table": markdown,
     "markdown": markdown,
     "csv": csv,
     "json": to_json,

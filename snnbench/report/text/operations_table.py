@@ -44,14 +44,9 @@ VALUES = (
 CSV_COLUMNS = ("case", "title", *VALUES, "samples", "reason")
 
 
-def table(works: Works) -> str:
-    """Aligned columns, for a terminal."""
-    return "\n".join(_lines(works, "", tables.text))
-
-
 def markdown(works: Works) -> str:
-    """The same in Markdown."""
-    return "\n".join(_lines(works, "### ", tables.markdown))
+    """A table for each part of the work, in Markdown."""
+    return "\n".join(_lines(works))
 
 
 def csv(works: Works) -> str:
@@ -77,7 +72,7 @@ def to_json(works: Works) -> str:
     return json.dumps({"definitions": DEFINITIONS, "cases": entries}, indent=1, allow_nan=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[Works], str]] = {"table": table, "markdown": markdown, "csv": csv, "json": to_json}
+FORMATS: dict[str, Callable[[Works], str]] = {"table": markdown, "markdown": markdown, "csv": csv, "json": to_json}
 
 
 def common_and_tables(works: Works) -> tuple[str, list[tuple[str, Table]]]:
@@ -108,15 +103,15 @@ def amount(count: float | None) -> str:
     return f"{number(count / size)}{letter}"
 
 
-def _lines(works: Works, mark: str, shown: Callable[[Table], str]) -> Iterator[str]:
+def _lines(works: Works) -> Iterator[str]:
     common, drawn = common_and_tables(works)
     yield f"all cases: {common}"
     for heading, rows in drawn:
-        yield f"\n{mark}{heading}\n"
-        yield shown(rows)
+        yield f"\n### {heading}\n"
+        yield tables.markdown(rows)
     yield ""
     for line in (*LEGEND, *reasons(works)):
-        yield f"- {line}" if mark else line
+        yield f"- {line}"
     yield ""
 
 

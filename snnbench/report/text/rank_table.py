@@ -1,4 +1,4 @@
-"""The output of `rank`: tables for a terminal or in Markdown, CSV and JSON."""
+"""The output of `rank`: tables in Markdown, CSV and JSON."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,14 +22,9 @@ CSV_COLUMNS = (
 """{0} is the metric with its unit, {1} the unit."""
 
 
-def table(ranked: Ranked) -> str:
-    """Aligned columns, for a terminal."""
-    return "\n".join(_lines(ranked, "", tables.text))
-
-
 def markdown(ranked: Ranked) -> str:
-    """The same in Markdown."""
-    return "\n".join(_lines(ranked, "### ", tables.markdown))
+    """The rankings in Markdown."""
+    return "\n".join(_lines(ranked))
 
 
 def csv(ranked: Ranked) -> str:
@@ -68,29 +63,29 @@ def to_json(ranked: Ranked) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markdown, "csv": csv, "json": to_json}
+FORMATS: dict[str, Callable[[Ranked], str]] = {"table": markdown, "markdown": markdown, "csv": csv, "json": to_json}
 
 
-def _lines(ranked: Ranked, mark: str, shown: Callable[[Table], str]) -> Iterator[str]:
+def _lines(ranked: Ranked) -> Iterator[str]:
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
     plural = METRICS[ranked.metric].plural
     yield f"{ranked.recording}: {plural} over those of {ranked.baseline}; {one_rank(ranked.metric)}"
-    yield f"{'' if not mark else chr(10)}all cases: {common}"
+    yield f"\nall cases: {common}"
     facts = [*([ranked.lacking] if ranked.lacking else []), *(f"allowed: {fact}" for fact in ranked.allowed)]
-    yield from (f"{'' if not mark else chr(10)}{fact}" for fact in facts)
+    yield from (f"\n{fact}" for fact in facts)
     for ranking in ranked.rankings:
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
-        yield f"\n{mark}{heading or 'not timed'}\n"
+        yield f"\n### {heading or 'not timed'}\n"
         if ranking.entries:
-            yield shown(ranking_table(ranking, ranked.baseline, ranked.metric))
-        yield from ([""] if mark and ranking.entries and ranking.apart else [])
-        yield from (f"{'-' if mark else ' '} not ranked: {name}: {reason}" for name, reason in ranking.apart)
+            yield tables.markdown(ranking_table(ranking, ranked.baseline, ranked.metric))
+        yield from ([""] if ranking.entries and ranking.apart else [])
+        yield from (f"- not ranked: {name}: {reason}" for name, reason in ranking.apart)
     for mean in ranked.means:
-        yield f"\n{mark}geometric mean of ratios: {mean.phase}, {', '.join(mean.of)}: {_of(mean)}"
+        yield f"\n### geometric mean of ratios: {mean.phase}, {', '.join(mean.of)}: {_of(mean)}"
         if mean.ratios:
             yield ""
             rows = [(name, f"{ratio:.3f}") for name, ratio in sorted(mean.ratios.items(), key=lambda item: item[1])]
-            yield shown(Table(("library", "ratio"), rows))
+            yield tables.markdown(Table(("library", "ratio"), rows))
     yield ""
 
 

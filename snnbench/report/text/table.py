@@ -1,4 +1,4 @@
-"""Tables for a terminal, in Markdown and as CSV, and the texts in their cells."""
+"""Tables in Markdown and as CSV, and the texts in their cells."""
 
 import csv
 import io
@@ -10,22 +10,6 @@ from snnbench.cases.case import Case
 from snnbench.printable import uncalculated
 from snnbench.report.section import Table
 from snnbench.report.wording import title
-
-
-def text(table: Table, notes: Mapping[int, str] | None = None) -> str:
-    """Aligned columns for a terminal. `notes` has the note below a row, by the row's number."""
-    lines = [table.columns, *table.rows]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(table.columns))]
-    aligned = []
-    for number, line in enumerate(lines):
-        cells = [
-            cell.rjust(width) if numeric else cell.ljust(width)
-            for cell, width, numeric in zip(line, widths, table.numeric, strict=True)
-        ]
-        aligned.append("  ".join(cells).rstrip())
-        if note := (notes or {}).get(number - 1):
-            aligned.append(f"    {note}")
-    return "\n".join(aligned)
 
 
 def markdown(table: Table) -> str:
