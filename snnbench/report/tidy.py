@@ -118,7 +118,7 @@ def to_parquet(table: list[Row]) -> bytes:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise UserError("Parquet needs pyarrow: pip install 'snnbench[parquet]'") from error
+        raise UserError("Parquet needs pyarrow; get it with: pip install pyarrow") from error
 
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
     schema = pa.schema([(name, types[TYPES.get(name, "str")]) for name in COLUMNS])
