@@ -9,6 +9,7 @@ Only the variant `honest` may get a time, or a variant that gains nothing. `pyth
 
 import torch
 
+from snnbench.adapter import Unsupported
 from snnbench.backends.torch import Neuron as Layer
 from snnbench.kernels import Neuron, lif_ref
 
@@ -53,6 +54,9 @@ class Kept(torch.autograd.Function):
 
 
 def neuron(case, variant):
+    if variant == "halved" and case.dtype == "bfloat16":
+        raise Unsupported("currents are bfloat16 already")
+
     def of(**changes):
         given = {"surrogate": case.surrogate, "slope": case.slope, "beta": case.beta} | changes
         return Neuron(given.pop("beta"), case.threshold, "subtract", **given)
