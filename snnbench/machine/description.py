@@ -53,16 +53,16 @@ MICROARCHITECTURES = {
 _NAMES = {number: name for name, numbers in MICROARCHITECTURES.items() for number in numbers}
 
 
-def number(cpu: Mapping[str, Any]) -> str:
+def processor_number(cpu: Mapping[str, Any]) -> str:
     """`26-2`, the family and model in the facts of a CPU; "" where the processor has none, as one of ARM."""
     family, _, rest = str(cpu.get("identity", "")).partition("-")
     model = rest.partition("-")[0]
     return f"{family}-{model}" if family and model else ""
 
 
-def name(cpu: Mapping[str, Any]) -> str:
+def processor_name(cpu: Mapping[str, Any]) -> str:
     """`AMD EPYC (Zen 5, family 26 model 2)`: the vendor's name of a CPU, and what tells its generation."""
-    if not (known := number(cpu)):
+    if not (known := processor_number(cpu)):
         return str(cpu["model"])
     family, model = known.split("-")
     words = [*([_NAMES[known]] if known in _NAMES else []), f"family {family} model {model}"]
@@ -75,7 +75,7 @@ DIGEST = "SNNBENCH_IMAGE_DIGEST"
 """The environment variable for the image's digest, which an image cannot contain."""
 
 
-def engine(root: Path, environ: Mapping[str, str]) -> str | None:
+def container_engine(root: Path, environ: Mapping[str, str]) -> str | None:
     """`docker`, `podman`, `apptainer` or `kubernetes`; None without a sign of one."""
     signs = {
         "kubernetes": "KUBERNETES_SERVICE_HOST" in environ,
@@ -86,7 +86,7 @@ def engine(root: Path, environ: Mapping[str, str]) -> str | None:
     return next((name for name, sign in signs.items() if sign), None)
 
 
-def image(root: Path, environ: Mapping[str, str]) -> dict[str, str] | None:
+def container_image(root: Path, environ: Mapping[str, str]) -> dict[str, str] | None:
     """The labels of the snnbench image around this process, and its digest if the user gives it; None outside one."""
     try:
         labels = json.loads((root / IMAGE).read_text(encoding="utf-8"))
@@ -125,8 +125,8 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "transparent_hugepages": text_in(root / "sys/kernel/mm/transparent_hugepage/enabled"),
         "virtualisation": _virtualisation(root),
-        "container": engine(root, os.environ),
-        "image": image(root, os.environ),
+        "container": container_engine(root, os.environ),
+        "image": container_image(root, os.environ),
         "load": load(),
         "environment": settings(os.environ),
     }
@@ -139,7 +139,7 @@ def model(facts: Mapping[str, Any]) -> str:
     """The model name: two machines must share it for their times to be compared."""
     cpu, memory = facts["cpu"], f"{sold_gib(facts['memory']['total_bytes']):g} GiB"
     several = [f"{facts['nodes']} nodes"] if "nodes" in facts else []
-    return ", ".join([name(cpu), f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), memory, *several])
+    return ", ".join([processor_name(cpu), f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), memory, *several])
 
 
 def sold_gib(total_bytes: int) -> float:
@@ -160,7 +160,7 @@ def recorded_model(facts: Mapping[str, Any]) -> str | None:
 def slug(facts: Mapping[str, Any]) -> str:
     """A short name for files and folders: of the GPU if there is one, else of the CPU, with its family and model."""
     cpu = facts["cpu"]
-    names = _gpu_names(facts) or [f"{cpu['model']} {number(cpu)} {cpu['usable_cpus']}cpu"]
+    names = _gpu_names(facts) or [f"{cpu['model']} {processor_number(cpu)} {cpu['usable_cpus']}cpu"]
     plain = re.sub(NOISE, " ", " ".join(names).lower())
     return re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
 
