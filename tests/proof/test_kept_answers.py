@@ -175,7 +175,7 @@ def test_fresh_passes_of_an_honest_library_are_recorded(tmp_path: Path) -> None:
         reply = timed(tmp_path, CORRECT, **changes)
         assert reply.outcome == EXACT
         for name, phase in reply.phases.items():
-            assert min(phase["passes"], 2) == passes
+            assert min(phase["contested_passes"] or phase["passes"], 2) == passes  # a busy machine may contest a phase
             assert len(phase["fresh_ns"]) == (3 if passes == 2 else 1) and len(phase["drawn_ns"]) >= 3
             check = reply.checks[f"fresh-{name}"]
             assert check["correct"] and check["compared"] >= 3 * CASE.updates

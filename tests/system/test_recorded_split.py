@@ -22,4 +22,4 @@ def test_reply_names_the_split(tmp_path: Path, variant: str) -> None:
     reply = reply_of(run(Path(sys.executable), PATH, train, environment(1, tmp_path, {}), 60.0))
     assert reply.outcome and reply.outcome.measured, reply.outcome
     assert reply.settings["split"] == variant
-    assert workloads.pipeline_blocks(ALONE, reply.settings["split"]) == (1 if variant == "temporal" else None)
+    assert workloads.of(ALONE).pipeline_blocks(ALONE, reply.settings["split"]) == (1 if variant == "temporal" else None)
