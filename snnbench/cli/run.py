@@ -85,7 +85,7 @@ def _forecast(request: "Request") -> None:
     limits = Limits.of(protocol, facts, psutil.virtual_memory().available, gpus.has_cuda())
     try:
         recordings = lookup.readable(lookup.folders(RESULTS), say) if RESULTS.is_dir() else []
-    except RecordingError as error:  # there is none, or the only one is malformed
+    except RecordingError as error:  # results/ has no recording, or its only recording is malformed
         say(f"left out: {error}")
         recordings = []
     forecasts = forecast(works, protocol, adapters, recordings, str(facts["model"]), limits)

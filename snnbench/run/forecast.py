@@ -5,10 +5,11 @@
     device memory  the framework's context, the arrays of the case, a peak
 
 The arrays are the workload's static numbers and the cotangent, so they are known without a recording. The peak is that
-of the contender's recorded case with the nearest least bytes, and grows as these do.
+of the contender's recorded case with the nearest least bytes, and grows as these do. Whether a case can prove anything
+is not asked: the reference needs a tenth of a second for each, and the run asks before a library runs.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log, prod
@@ -21,14 +22,13 @@ from snnbench.cases import nodes
 from snnbench.cases.case import Case
 from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import Protocol
-from snnbench.proof import provable
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import recorded
 from snnbench.run.estimate import Estimate
 from snnbench.units import GIB
 from snnbench.worker.floor import SIZES_BYTES, least_bytes
 
-SKIPPED = ("unsupported", "unavailable", "unprovable")
+SKIPPED = ("unsupported", "unavailable")
 TOO_LARGE = ("oom-host", "oom-device")
 HARNESS_BYTES = SIZES_BYTES["float32"]
 """The harness draws every array in float32."""
@@ -94,16 +94,18 @@ def forecast(
 ) -> list[Forecast]:
     """The forecast of each work on this model of machine; memory is from recordings of any machine."""
     plan = cells(works, protocol)
-    counts = Counter(_work_of(cell) for cell in plan)
+    by_work = defaultdict[Work, list[Cell]](list)
+    for cell in plan:
+        by_work[Work(cell.case, cell.library, cell.variant)].append(cell)
     estimate, peaks = _learned(plan, recordings, model)
 
     def of(work: Work) -> Forecast:
-        count = counts[work]
+        count = len(by_work[work])
         kind, reason = _hindrance(work, adapters[work.library], protocol, limits)
         if kind:
             return Forecast(work=work, cells=count, expected=kind, reason=reason)
         memory_bytes, is_lower_bound = _memory(work, peaks, protocol)
-        each = [estimate.seconds(cell) for cell in plan if _work_of(cell) == work]
+        each = [estimate.seconds(cell) for cell in by_work[work]]
         known = [min(seconds, protocol.timeout_seconds) for seconds in each if seconds is not None]
         on_card = work.case.device.startswith("cuda")
         limit = limits.device_bytes if on_card else limits.host_bytes
@@ -129,10 +131,6 @@ def arrays_bytes(case: Case, size: int) -> float:
     return size * (workloads.of(case).static_values(case) + prod(case.shape))
 
 
-def _work_of(cell: Cell) -> Work:
-    return Work(cell.case, cell.library, cell.variant)
-
-
 def _hindrance(work: Work, adapter: Adapter, protocol: Protocol, limits: Limits) -> tuple[str, str]:
     """The kind of skip of a work that cannot run here, and the reason; two empty texts if it can."""
     variant, case = adapter.variants[work.variant], work.case
@@ -144,8 +142,6 @@ def _hindrance(work: Work, adapter: Adapter, protocol: Protocol, limits: Limits)
         return "unavailable", "no CUDA device on this machine"
     if (threads := case.cpus(nodes.count())) > limits.usable_cpus:
         return "unavailable", f"{threads} threads on {limits.usable_cpus} CPUs"
-    if reason := provable.hindrance(case):
-        return "unprovable", reason
     return "", ""
 
 
