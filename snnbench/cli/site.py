@@ -28,9 +28,11 @@ def site(
 
     snnbench site results -o site
     """
+    from snnbench.report import tidy
     from snnbench.report.site import catalogue, site
     from snnbench.run.progress import bar, say
 
+    tidy.require_parquet()
     with writing(output):
         files.try_folder(output)
     loaded = catalogue.load(results, say)

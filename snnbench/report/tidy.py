@@ -6,6 +6,7 @@ were not proved to do the work.
 
 import json
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any, get_type_hints
 
 from snnbench import workloads
@@ -112,13 +113,17 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": schema.DRAFT, "title": "snnbench tidy data", "type": "array", "items": row}
 
 
+def require_parquet() -> None:
+    """Refuse to begin work that ends in a Parquet file, if pyarrow is missing. Raises UserError."""
+    if find_spec("pyarrow") is None:
+        raise UserError("Parquet needs pyarrow; get it with: pip install pyarrow")
+
+
 def to_parquet(table: list[Row]) -> bytes:
     """The rows as a Parquet file; the types of its columns do not depend on the rows. Raises UserError."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise UserError("Parquet needs pyarrow; get it with: pip install pyarrow") from error
+    require_parquet()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
     schema = pa.schema([(name, types[TYPES.get(name, "str")]) for name in COLUMNS])

@@ -2,8 +2,10 @@
 
 import csv
 import io
+import os
 import re
 import sys
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,6 +14,7 @@ from snnbench.exits import UserError
 from snnbench.recording import reading
 from snnbench.recording.reading import Recording
 from snnbench.report import tidy
+from tests import in_process
 from tests.documents import ROOT
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed, weighed
@@ -146,10 +149,14 @@ def test_verified_cell_is_a_row_with_its_verdict() -> None:
     assert (row["measure"], row["verdict"], row["value"]) == ("verify", "exact", "")
 
 
-def test_parquet_without_pyarrow_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_without_pyarrow_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match="Parquet needs pyarrow; get it with: pip install pyarrow"):
         tidy.to_parquet([])
+    done = in_process.run(["site", str(ROOT / "results"), "-o", "site"], tmp_path, {**os.environ})
+    assert "Parquet needs pyarrow" in done.stderr and not list(tmp_path.iterdir()), "before anything is written"
 
 
 def test_parquet_file_has_the_same_rows_and_fixed_types() -> None:
