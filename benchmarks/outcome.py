@@ -9,7 +9,7 @@ from typing import Any
 import snnbench
 from snnbench.machine import description
 from snnbench.report.section import Table
-from snnbench.report.text.table import markdown
+from snnbench.report.text import markdown
 
 _tables: list[dict[str, Any]] = []
 
@@ -23,7 +23,7 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note
 
 def shown(table: dict[str, Any]) -> str:
     """A table of an outcome as Markdown, with its title and notes."""
-    text = f"### {table['title']}\n\n{markdown(Table(table['columns'], table['rows']))}\n"
+    text = f"### {table['title']}\n\n{markdown.table(Table(table['columns'], table['rows']))}\n"
     return text + "".join(f"\n- {note}" for note in table["notes"]) + "\n" * bool(table["notes"])
 
 

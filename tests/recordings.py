@@ -10,6 +10,8 @@ from snnbench.cases.outcome import Outcome
 from snnbench.digest import digest
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
+from snnbench.report.text import recording_tables
+from snnbench.report.text.markdown import markdown
 from tests.fakes import CASE
 
 MIB = 1 << 20
@@ -106,3 +108,8 @@ def recording(
 def trials(name: str, train_ms: Iterable[float], **fields: Any) -> list[Record]:
     """A cell for each of these times of a training pass, trial after trial."""
     return [timed(name, trial, train=ms, **fields) for trial, ms in enumerate(train_ms)]
+
+
+def reported(of: Recording, level: int = 2) -> str:
+    """What `snnbench report` prints of a recording in a pipe."""
+    return markdown(recording_tables.report(of), level)

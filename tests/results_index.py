@@ -9,7 +9,7 @@ from snnbench.report.page.citation import measured
 from snnbench.report.page.outline import outline
 from snnbench.report.section import Chart, Section, Table
 from snnbench.report.site.catalogue import Catalogue, asks, load, question
-from snnbench.report.text import table as tables
+from snnbench.report.text import markdown
 from snnbench.report.wording import missing, model
 from tests.pictures import IMAGES, ROOT
 
@@ -71,7 +71,7 @@ def index(known: Catalogue, charts: Mapping[str, Chart]) -> str:
     columns = ["recording", "config", "machine", "day", *VERDICTS, "failed"]
     rows = [_row(recording) for recording in known.recordings]
     graphs = ", ".join(f"`{path.name}`" for path in sorted(INDEX.parent.glob("*.json")))
-    parts = [TEXT.format(recordings=tables.markdown(Table(columns, rows, texts=4)), graphs=graphs)]
+    parts = [TEXT.format(recordings=markdown.table(Table(columns, rows, texts=4)), graphs=graphs)]
     for recording in known.latest:
         answer = known.summaries[recording.name]
         lacking = f" {missing(recording)}." if recording.closed else ""

@@ -24,7 +24,7 @@ from snnbench.report.answer import leads
 from snnbench.report.findings import find
 from snnbench.report.section import Table
 from snnbench.report.text import nir_table, recording_tables
-from snnbench.report.text.table import markdown
+from snnbench.report.text.markdown import markdown, table
 from snnbench.worker import contention, timed_phase
 from snnbench.worker.floor import LARGEST_SPREAD, SMALLEST_SPREAD
 
@@ -170,7 +170,7 @@ def table_1() -> dict[str, str]:
         *("here, SpikingJelly's old release", "here, SpikingJelly 2.0.0", "here, `serial/torch`"),
     )
     old, new, serial = (span(over_fused(known, each)) for each in contenders)
-    return {"old": old, "new": new, "serial": serial, "table": markdown(Table(columns, rows))}
+    return {"old": old, "new": new, "serial": serial, "table": table(Table(columns, rows))}
 
 
 def published_table_1() -> dict[str, list[float]]:
@@ -212,7 +212,7 @@ def loading() -> dict[str, str]:
         ratios = (naive / seconds[contender, strategy] for strategy in ("disk-warm", "device-sparse", "memory"))
         rows.append(["2 CPUs", contender, f"{naive:.2f}", *(f"{ratio:.2f}" for ratio in ratios)])
     columns = ("machine", "library", "naive s", "naive over disk-warm", "naive over device-sparse", "naive over memory")
-    return {"table": markdown(Table(columns, rows, texts=2)), "fused": rows[-1][-1], "sinabs": rows[len(LENZ)][-1]}
+    return {"table": table(Table(columns, rows, texts=2)), "fused": rows[-1][-1], "sinabs": rows[len(LENZ)][-1]}
 
 
 def training() -> dict[str, str]:
@@ -232,12 +232,12 @@ def neuron_share() -> dict[str, str]:
         if (case.as_dict()["neurons"], case.time_steps, case.profile) == (2048, 100, "subtract") and result.summaries
     }
     passes = {variant: f"{ms[f'torch-loop/{variant}']:.0f} ms" for variant in ("index", "unbind")}
-    return {**passes, "table": markdown(neuron_shares.table(results_by_case(recording(name).records), "train"))}
+    return {**passes, "table": table(neuron_shares.table(results_by_case(recording(name).records), "train"))}
 
 
 def nir() -> dict[str, str]:
     """The tables of a recording of `snnbench nir`."""
-    return {"tables": nir_table.markdown(conformance.read(RESULTS / "2026-11-25_nir_epyc-2cpu.json"))}
+    return {"tables": markdown(nir_table.report(conformance.read(RESULTS / "2026-11-25_nir_epyc-2cpu.json")))}
 
 
 def quick() -> dict[str, str]:
@@ -255,7 +255,7 @@ def quick() -> dict[str, str]:
 def report() -> dict[str, str]:
     """The tables of `snnbench report`."""
     names = {"quick": "2026-11-27_quick_epyc-2cpu", "defaults": "2026-11-25_library-defaults_epyc-2cpu"}
-    return {mark: recording_tables.markdown([recording(name)], heading="###") for mark, name in names.items()}
+    return {mark: markdown(recording_tables.report(recording(name)), level=3) for mark, name in names.items()}
 
 
 def errors() -> dict[str, str]:
@@ -265,7 +265,7 @@ def errors() -> dict[str, str]:
     shares = dict(zip(("two", "three", "five"), rarely, strict=True))
     tables = {"compared": compared, "ranked": ranked, "intervals": intervals}
     return {name: share.replace("%", " %") for name, share in shares.items()} | {
-        name: markdown(Table(table["columns"], table["rows"])) for name, table in tables.items()
+        name: table(Table(each["columns"], each["rows"])) for name, each in tables.items()
     }
 
 

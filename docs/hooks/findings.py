@@ -10,7 +10,7 @@ from snnbench.analysis.results import Result, results_by_case
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report.section import Table
-from snnbench.report.text import table as tables
+from snnbench.report.text import markdown
 from snnbench.worker.durations import Summary
 
 MIB = 1 << 20
@@ -51,7 +51,7 @@ def defaults() -> str:
         spread = (f"{min(agreeing):.0%} to {max(agreeing):.0%}", f"{min(cosines):.2f} to {max(cosines):.2f}")
         rows.append([case.profile, str(len(own)), str(same), *spread])
     columns = ["profile", "libraries", "same neuron", "positions that agree", "cosine of the weights' gradients"]
-    return tables.markdown(Table(columns, rows)) + source(recording)
+    return markdown.table(Table(columns, rows)) + source(recording)
 
 
 def floor() -> str:
@@ -66,7 +66,7 @@ def floor() -> str:
         size = case.as_dict()["neurons"]
         rows.append([str(size), str(len(ratios)), f"{low:.2f} ({first})", f"{middle:.2f}", f"{high:.1f} ({last})"])
     columns = ["N", "exact contenders", "nearest", "median", "farthest"]
-    return tables.markdown(Table(columns, rows, numbers=["N", "exact contenders", "median"])) + source(recording)
+    return markdown.table(Table(columns, rows, numbers=["N", "exact contenders", "median"])) + source(recording)
 
 
 def share() -> str:
@@ -87,7 +87,7 @@ def share() -> str:
         rows.append(
             [str(size), f"{plain:.0f} %", f"{min(shares):.0f} to {max(shares):.0f} %", f"{median(shares):.0f} %"]
         )
-    return tables.markdown(Table(["N", "plain PyTorch loop", "all exact contenders", "median"], rows)) + source(
+    return markdown.table(Table(["N", "plain PyTorch loop", "all exact contenders", "median"], rows)) + source(
         recording
     )
 
@@ -103,7 +103,7 @@ def indexing() -> str:
                 index_ms, unbind_ms = (times[name] / 1e6 for name in pair)
                 size = case.as_dict()["neurons"]
                 rows.append([library, str(size), f"{unbind_ms:.1f}", f"{index_ms:.1f}", f"{index_ms / unbind_ms:.2f}"])
-    return tables.markdown(Table(["library", "N", "unbind ms", "index ms", "ratio"], rows)) + source(recording)
+    return markdown.table(Table(["library", "N", "unbind ms", "index ms", "ratio"], rows)) + source(recording)
 
 
 def growth() -> str:
@@ -125,7 +125,7 @@ def growth() -> str:
         rows.append((median(exponents), [contender, *medians, shown]))
     steps = sorted(next(iter(times.values())))
     columns = ["library", *(f"T = {step}, ms" for step in steps), "exponent"]
-    return tables.markdown(Table(columns, [row for _, row in sorted(rows, reverse=True)])) + source(recording)
+    return markdown.table(Table(columns, [row for _, row in sorted(rows, reverse=True)])) + source(recording)
 
 
 def memory() -> str:
@@ -143,7 +143,7 @@ def memory() -> str:
         for name, peak in sorted(peaks.items(), key=lambda pair: pair[1])
     ]
     about = f"{largest.kind}, {largest.sizes()}:\n\n"
-    return about + tables.markdown(Table(["library", "peak MiB", "bytes a neuron-step"], rows)) + source(recording)
+    return about + markdown.table(Table(["library", "peak MiB", "bytes a neuron-step"], rows)) + source(recording)
 
 
 def loading() -> str:
@@ -161,7 +161,7 @@ def loading() -> str:
             [name, f"{naive:.2f}", f"{disk:.2f}", f"{cached:.2f}", f"{naive / disk:.2f}", f"{naive / cached:.2f}"]
         )
     columns = ["library", "naive s", "disk s", "memory s", "naive / disk", "naive / memory"]
-    return tables.markdown(Table(columns, rows)) + source(recording)
+    return markdown.table(Table(columns, rows)) + source(recording)
 
 
 def fusion() -> str:
@@ -173,7 +173,7 @@ def fusion() -> str:
             ratios = (f"{times[name] / times['fused/cpu']:.2f}" for name in ("serial/torch", "serial/kernel"))
             rows.append([str(case.time_steps), f"{times['fused/cpu'] / 1e6:.2f}", *ratios])
     columns = ["T", "fused ms", "PyTorch step by step", "a kernel for each step"]
-    return tables.markdown(Table(columns, rows)) + source(recording)
+    return markdown.table(Table(columns, rows)) + source(recording)
 
 
 def compiling() -> str:
@@ -194,7 +194,7 @@ def compiling() -> str:
     slower = [(row[0], row[6]) for row in rows if float(row[4]) <= 1]
     require(slower == [("sinabs", "yes")], "Every whole network is faster compiled, and that of Sinabs is slower.")
     columns = ["library", "profile", "eager ms", "compiled ms", "gain", "first call s", "graph breaks"]
-    return tables.markdown(Table(columns, rows, numbers=columns[2:6])) + source(recording)
+    return markdown.table(Table(columns, rows, numbers=columns[2:6])) + source(recording)
 
 
 def findings() -> dict[str, str]:

@@ -11,7 +11,7 @@ from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report.numbers import counted
 from snnbench.report.section import Table
-from snnbench.report.text.table import markdown
+from snnbench.report.text import markdown
 from snnbench.units import MIB, MS, number
 
 DATA = ROOT / "docs" / "assets" / "open-neuromorphic-16k.csv"
@@ -81,7 +81,7 @@ def published_table() -> str:
             )
         )
     columns = ("row of the chart", "forward s", "backward s", "ratio", "memory MiB", "time steps run", "other work")
-    return markdown(Table(columns, lines, numbers=columns[1:5]))
+    return markdown.table(Table(columns, lines, numbers=columns[1:5]))
 
 
 def cases(recording: Recording) -> dict[Case, dict[str, Result]]:
@@ -131,7 +131,7 @@ def recorded_table(recording: Recording) -> str:
         *("row of the chart", "contender here", "profile", "forward ms", "backward ms", "train ms"),
         *("ratio here", "ratio in the chart", "verdict"),
     )
-    return head + markdown(Table(columns, list(recorded_rows(recording)), numbers=columns[3:8]))
+    return head + markdown.table(Table(columns, list(recorded_rows(recording)), numbers=columns[3:8]))
 
 
 def open_neuromorphic() -> dict[str, str]:

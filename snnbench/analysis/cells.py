@@ -62,6 +62,11 @@ class ComparedCell:
     explained: Explained | None = None
 
     @property
+    def name(self) -> str:
+        """Its contender, its phase and its metric."""
+        return " ".join(part for part in (self.contender, self.phase, self.metric) if part)
+
+    @property
     def ratio(self) -> float | None:
         """New over base; None if the two may not be divided."""
         return self.difference.ratio if self.difference else None

@@ -1,6 +1,7 @@
 """`snnbench ab`: one run with two sides that take turns, and a word for every time and peak."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,7 +23,7 @@ from snnbench.cli.options import (
     listed,
     thresholds_of,
 )
-from snnbench.cli.screen import terminal
+from snnbench.cli.screen import show
 from snnbench.exits import Exit
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ def ab(
     from snnbench.analysis.cells import CONTENDED
     from snnbench.analysis.decision import WORDS
     from snnbench.plan import side as sides
-    from snnbench.report.terminal import comparison_view
     from snnbench.report.text import change_table
     from snnbench.run.progress import say
     from snnbench.run.request import ABTest
@@ -85,10 +85,10 @@ def ab(
     recording, unfinished = options.run(options.request(config=loaded, test=ABTest(both, rule, stops_early)))
     require_finished(unfinished)
     comparison = abtest.compare_sides(recording, rule, explain)
-    if form is ComparisonFormat.table and (console := terminal()):
-        comparison_view.show(console, comparison, explain)
+    if write := change_table.FORMATS.get(form):
+        typer.echo(write(comparison, failing), nl=False)
     else:
-        typer.echo(change_table.FORMATS[form](comparison, explain, failing), nl=False)
+        show(partial(change_table.report, comparison, explain), form)
     say(f"recorded in {recording.folder}")
     failed = any(one.status == "failed" for one in recording.records)
     return exit_of(comparison, failing) or int(Exit.FAILED_CELLS if failed else Exit.OK)

@@ -1,6 +1,7 @@
 """`snnbench compare`: it compares two recordings of the same work, or the two sides of one recording."""
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,7 @@ from snnbench.cli.options import (
     say_gaps,
     thresholds_of,
 )
-from snnbench.cli.screen import terminal
+from snnbench.cli.screen import show
 
 if TYPE_CHECKING:
     from snnbench.analysis.compare import Comparison
@@ -67,7 +68,6 @@ def compare(
     from snnbench.analysis.cells import CONTENDED
     from snnbench.analysis.comparability import ALLOWABLE
     from snnbench.analysis.decision import WORDS
-    from snnbench.report.terminal import comparison_view
     from snnbench.report.text import change_table
 
     failing = listed(fail_on, WORDS, "--fail-on")
@@ -76,10 +76,10 @@ def compare(
     require_writable(output)
     gc.disable()  # collecting garbage among the records takes a quarter of the time, and the command ends anyway
     comparison = _compared(base, new, thresholds, phase or (), allowed, explain)
-    if form is ComparisonFormat.table and output is None and (console := terminal()):
-        comparison_view.show(console, comparison, explain)
+    if write := change_table.FORMATS.get(form):
+        emit(write(comparison, failing), output)
     else:
-        emit(change_table.FORMATS[form](comparison, explain, failing), output)
+        show(partial(change_table.report, comparison, explain), form, output)
     if output:
         typer.echo(change_table.summary(comparison), err=True)
     return exit_of(comparison, failing)

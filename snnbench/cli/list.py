@@ -31,7 +31,7 @@ def list_adapters(
     """
     from snnbench.adapter.discovery import discover
     from snnbench.machine import gpus
-    from snnbench.report.text.table import markdown
+    from snnbench.report.text import markdown
     from snnbench.suggestions import unknown
 
     adapters = discover(adapter or [])
@@ -42,7 +42,7 @@ def list_adapters(
     chosen = [adapters[library] for library in libraries] if libraries else list(adapters.values())
     console = terminal()
     if console is None:
-        typer.echo(markdown(_variants(chosen, cuda)))
+        typer.echo(markdown.table(_variants(chosen, cuda)))
     elif libraries or every:
         _show_variants(console, chosen, cuda)
     else:

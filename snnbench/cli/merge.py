@@ -24,7 +24,7 @@ def merge(
     """
     from snnbench.recording import merge as merging
     from snnbench.recording import reading
-    from snnbench.report.text.recording_tables import coverage
+    from snnbench.report.answer import coverage
     from snnbench.run.progress import say
 
     merged = merging.merge([reading.read(folder) for folder in recordings], output)

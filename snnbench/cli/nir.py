@@ -1,26 +1,17 @@
 """`snnbench nir`: the importers of libraries on NIR graphs, spike by spike, without timing anything."""
 
 import math
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, EnvOption, named, require_writable, writing
-from snnbench.cli.screen import terminal
+from snnbench.cli.options import AdapterOption, EnvOption, TableFormat, named, require_writable, writing
+from snnbench.cli.screen import show
 from snnbench.environments import Env
 from snnbench.exits import Exit
 from snnbench.suggestions import unknown
-
-
-class NirFormat(StrEnum):
-    """A table for a terminal, Markdown, and formats for other programs."""
-
-    table = "table"
-    markdown = "markdown"
-    csv = "csv"
-    json = "json"
 
 
 def nir(
@@ -49,7 +40,7 @@ def nir(
     ] = 300.0,
     adapter: AdapterOption = None,
     env: EnvOption = Env.managed,
-    form: Annotated[NirFormat, typer.Option("--format", help="How to print it.")] = NirFormat.table,
+    form: Annotated[TableFormat, typer.Option("--format", help="How to print it.")] = TableFormat.table,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", callback=named, help="Also record it, as a JSON file."),
@@ -105,12 +96,10 @@ def nir(
             ),
             say,
         )
-    if form is NirFormat.table and (console := terminal()):
-        from snnbench.report.terminal import nir_view
-
-        nir_view.show(console, recorded)
+    if write := nir_table.FORMATS.get(form):
+        typer.echo(write(recorded), nl=False)
     else:
-        typer.echo(nir_table.FORMATS["markdown" if form is NirFormat.table else form](recorded), nl=False)
+        show(partial(nir_table.report, recorded), form)
     if output is not None:  # after the table, which stays if the file cannot be written
         with writing(output):
             conformance.write(output, recorded)

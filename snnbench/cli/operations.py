@@ -1,6 +1,5 @@
 """`snnbench operations`: it counts the operations of cases, in the vocabulary of NeuroBench."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,24 +9,16 @@ from snnbench.cli.options import (
     OnlyOption,
     OutputOption,
     SetOption,
+    TableFormat,
     config_path,
     default_threads,
     emit,
     require_writable,
 )
-from snnbench.cli.screen import terminal
+from snnbench.cli.screen import show
 
 if TYPE_CHECKING:
     from snnbench.cases.case import Case
-
-
-class OperationsFormat(StrEnum):
-    """A table for a terminal, Markdown, and formats for other programs."""
-
-    table = "table"
-    markdown = "markdown"
-    csv = "csv"
-    json = "json"
 
 
 def operations(
@@ -45,7 +36,7 @@ def operations(
     whole: Annotated[
         bool, typer.Option("--whole", help="Run every sample of every case, however long and large it is.")
     ] = False,
-    form: Annotated[OperationsFormat, typer.Option("--format", help="How to print it.")] = OperationsFormat.table,
+    form: Annotated[TableFormat, typer.Option("--format", help="How to print it.")] = TableFormat.table,
     output: OutputOption = None,
 ) -> None:
     """Count footprint, sparsity and operations of each case, as NeuroBench defines them. Nothing is timed.
@@ -64,12 +55,10 @@ def operations(
         if len(groups) > 1:
             say(f"{position} of {len(groups)}: {work.kind}, {work.sizes()}")
         works.append((operation_counts.count(work, whole), group))
-    if form is OperationsFormat.table and output is None and (console := terminal()):
-        from snnbench.report.terminal import operations_view
-
-        operations_view.show(console, works)
+    if write := operations_table.FORMATS.get(form):
+        emit(write(works), output)
     else:
-        emit(operations_table.FORMATS[form](works), output)
+        show(lambda _: operations_table.report(works), form, output)
 
 
 def _cases(recordings: list[Path], config: str | None, only: list[str], settings: list[str]) -> "list[Case]":

@@ -166,6 +166,15 @@ ExplainOption = Annotated[
 ]
 
 
+class TableFormat(StrEnum):
+    """Tables (drawn in a terminal, Markdown in a pipe), and formats for other programs."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+
+
 class ComparisonFormat(StrEnum):
     """A table for a terminal, Markdown, and formats for other programs."""
 

@@ -2,7 +2,6 @@
 
 import shlex
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from snnbench.cli.options import (
     AlphaOption,
     ComparedPhase,
     OutputOption,
+    TableFormat,
     TimeFloorOption,
     emit,
     listed,
@@ -19,16 +19,7 @@ from snnbench.cli.options import (
     say_gaps,
     thresholds_of,
 )
-from snnbench.cli.screen import terminal
-
-
-class RankingFormat(StrEnum):
-    """Tables (drawn in a terminal, Markdown in a pipe), and formats for other programs."""
-
-    table = "table"
-    markdown = "markdown"
-    csv = "csv"
-    json = "json"
+from snnbench.cli.screen import show
 
 
 def rank(
@@ -51,7 +42,7 @@ def rank(
     ] = "",
     time_floor: TimeFloorOption = 0.05,
     alpha: AlphaOption = 0.05,
-    form: Annotated[RankingFormat, typer.Option("--format", help="How to print it.")] = RankingFormat.table,
+    form: Annotated[TableFormat, typer.Option("--format", help="How to print it.")] = TableFormat.table,
     output: OutputOption = None,
 ) -> None:
     """Order the libraries of a recording, case by case, and say which are slower or faster than a baseline."""
@@ -69,19 +60,17 @@ def rank(
     allowed = listed(allow, [CONTENDED], "--allow")
     require_writable(output)
     recorded = reading.read(recording)
-    if form is RankingFormat.csv:
+    if form is TableFormat.csv:
         say_gaps([recorded])
     if recorded.sides:
         command = shlex.join(["snnbench", "compare", str(recording)])
         raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; {command}")
-    phases = phase or (headline(recorded.records) if form is RankingFormat.table else [])
+    phases = phase or (headline(recorded.records) if form is TableFormat.table else [])
     ranking = ranks.rank(recorded, baseline, thresholds, phases, allowed, metric)
     ranking = replace(ranking, lacking=missing(recorded))
     if metric != "time" and not any(one.entries for one in ranking.rankings):
         raise typer.BadParameter(f"{recording}: holds no {metric}; set protocol.{metric} = true in a config and run it")
-    if form is RankingFormat.table and output is None and (console := terminal()):
-        from snnbench.report.terminal import rank_view
-
-        rank_view.show(console, ranking)
+    if write := rank_table.FORMATS.get(form):
+        emit(write(ranking), output)
     else:
-        emit(rank_table.FORMATS[form](ranking), output)
+        show(lambda _: rank_table.report(ranking), form, output)

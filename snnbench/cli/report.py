@@ -55,7 +55,6 @@ def report(
     """
     from snnbench.recording import reading
     from snnbench.report.text import splicing
-    from snnbench.report.text.recording_tables import markdown
 
     require_writable(output, splice)
     if figures:
@@ -66,28 +65,28 @@ def report(
         say_gaps(loaded)
     if splice:
         with writing(splice):
-            splicing.splice(splice, markdown(loaded, heading="###"), mark)
+            splicing.splice(splice, _markdown(loaded, level=3), mark)
         typer.echo(f"{splice}: tables replaced", err=True)
     if figures:
         _draw(loaded, figures)
     if not (form or output or splice or figures) and (console := terminal()):
-        from snnbench.report.terminal import recording_view
+        from snnbench.report.terminal import drawing
+        from snnbench.report.text import recording_tables
 
         for recording in loaded:
-            recording_view.show(console, recording)
+            drawing.show(console, recording_tables.report(recording))
     elif form or output or not (splice or figures):
         _write(loaded, form or Format.markdown, output)
 
 
 def _write(recordings: list["Recording"], form: Format, output: Path | None) -> None:
     from snnbench.report import tidy
-    from snnbench.report.text.recording_tables import markdown
 
     if form is Format.parquet and output is None:
         raise typer.BadParameter("parquet is not text; say where to with -o FILE", param_hint="--format")
     match form:
         case Format.markdown:
-            content = markdown(recordings).encode()
+            content = _markdown(recordings).encode()
         case Format.csv:
             content = tidy.to_csv(tidy.rows(recordings)).encode()
         case Format.json:
@@ -102,6 +101,13 @@ def _write(recordings: list["Recording"], form: Format, output: Path | None) -> 
         typer.echo(content, nl=False)
         return
     save(content, output)
+
+
+def _markdown(recordings: list["Recording"], level: int = 2) -> str:
+    from snnbench.report.text import recording_tables
+    from snnbench.report.text.markdown import markdown
+
+    return "\n".join(markdown(recording_tables.report(recording), level) for recording in recordings)
 
 
 def _draw(recordings: list["Recording"], folder: Path) -> None:

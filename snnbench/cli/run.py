@@ -11,7 +11,7 @@ import typer
 
 from snnbench.cli.groups import Running, grouped, require_finished
 from snnbench.cli.options import ConfigOption, config_path, default_threads
-from snnbench.cli.screen import terminal
+from snnbench.cli.screen import show, terminal
 from snnbench.exits import Exit
 from snnbench.files import replace_file
 
@@ -89,23 +89,19 @@ def _forecast(request: "Request") -> None:
         say(f"left out: {error}")
         recordings = []
     forecasts = forecast(works, protocol, adapters, recordings, str(facts["model"]), limits)
-    if console := terminal():
-        from snnbench.report.terminal import forecast_view
-
-        forecast_view.show(console, forecasts)
-    else:
-        typer.echo(forecast_table.markdown(forecasts), nl=False)
+    show(lambda _: forecast_table.report(forecasts))
 
 
 def _show(console: "Console", recording: "Recording") -> None:
     """The answer and the tables for a person, and the commands that show more."""
     from rich.text import Text
 
-    from snnbench.report.terminal import recording_view
+    from snnbench.report.terminal import drawing
     from snnbench.report.terminal.drawing import paragraph
+    from snnbench.report.text import recording_tables
 
     console.print()
-    recording_view.show(console, recording)
+    drawing.show(console, recording_tables.report(recording))
     folder = recording.folder
     console.print()
     paragraph(console, f"recorded in {folder}")
@@ -119,10 +115,12 @@ def _show(console: "Console", recording: "Recording") -> None:
 def _print(recording: "Recording") -> None:
     """The tables in Markdown for a program."""
     from snnbench.recording import reading
-    from snnbench.report.text.recording_tables import coverage, markdown
+    from snnbench.report.answer import coverage
+    from snnbench.report.text import recording_tables
+    from snnbench.report.text.markdown import markdown
     from snnbench.run.progress import say
 
-    typer.echo(markdown([recording]), nl=False)
+    typer.echo(markdown(recording_tables.report(recording)), nl=False)
     say(f"{coverage(recording)}; recorded in {recording.folder} ({', '.join(reading.FILES)})")
 
 

@@ -1,10 +1,19 @@
-"""The terminal of a command: a console if a person reads standard output there, nothing if a program does."""
+"""The output of a command: drawn where a person reads standard output, Markdown where a program does."""
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from snnbench.cli.options import emit
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from snnbench.report.section import Report
+
+TABLE = "table"
+"""The format that fits whoever reads standard output; any other is Markdown."""
 
 
 def terminal() -> "Console | None":
@@ -14,3 +23,15 @@ def terminal() -> "Console | None":
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False)
+
+
+def show(report: "Callable[[bool], Report]", form: str = TABLE, output: Path | None = None) -> None:
+    """Draw `report(True)`, the brief one, in a terminal; elsewhere print or write `report(False)` as Markdown."""
+    if form == TABLE and output is None and (console := terminal()):
+        from snnbench.report.terminal import drawing
+
+        drawing.show(console, report(True))
+    else:
+        from snnbench.report.text.markdown import markdown
+
+        emit(markdown(report(False)), output)

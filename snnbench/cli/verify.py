@@ -1,12 +1,13 @@
 """`snnbench verify`: the exam and the spot check, without timing anything."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from snnbench.cli.groups import Choice, grouped
 from snnbench.cli.options import ConfigOption, config_path, default_threads
-from snnbench.cli.screen import terminal
+from snnbench.cli.screen import show
 from snnbench.environments import Env
 from snnbench.exits import Exit
 
@@ -28,7 +29,7 @@ def verify(
     from snnbench.plan import config as configs
     from snnbench.plan import selection
     from snnbench.plan.cell import Cell
-    from snnbench.report.text.verdict_table import table
+    from snnbench.report.text import verdict_table
     from snnbench.run.local import execute
     from snnbench.run.progress import say
     from snnbench.run.setup import RunContext, Setup
@@ -63,11 +64,7 @@ def verify(
     try:
         execute([Cell(work.case, work.library, work.variant, 0, "verify") for work in works], run, kept)
     finally:  # an interrupted command prints what it has
-        if kept.records and (console := terminal()):
-            from snnbench.report.terminal import verdict_view
-
-            verdict_view.show(console, kept.records)
-        elif kept.records:
-            typer.echo(table(kept.records))
+        if kept.records:
+            show(partial(verdict_table.report, kept.records))
     if any(record.status == "failed" or record.outcome.kind == "unprovable" for record in kept.records):
         raise typer.Exit(Exit.FAILED_CELLS)

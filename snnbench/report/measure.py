@@ -1,18 +1,14 @@
 """The report's half of a measure: what it adds to the tables, the page and its charts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from snnbench.analysis.results import Result
-from snnbench.cases.case import Case
 from snnbench.report.findings import Findings
-from snnbench.report.section import Section, Table
-
-Titled = tuple[str, Table, str]
-"""A table over several cases, with its title and a legend."""
+from snnbench.report.section import Section
 
 
-def no_tables(results: Mapping[Case, Sequence[Result]], phase: str) -> Iterable[Titled]:
+def no_sections(findings: Findings) -> Iterable[Section]:
     """Have none."""
     return ()
 
@@ -22,7 +18,7 @@ class Shown:
     """What reports show of a measure if a result has its `metric` in the first phase.
 
     `heading(phase)` and `cell(result, phase)` are a column of the table of a case. A `section` follows that of the name
-    `after` on a page. `tables(results, phase)` are tables over several cases, without rows if there is nothing to show.
+    `after` on a page. `sections(findings)` are tables over several cases in a report of words and tables.
     """
 
     metric: str
@@ -30,4 +26,4 @@ class Shown:
     cell: Callable[[Result, str], str]
     section: Callable[[Findings], Section] | None = None
     after: str = ""
-    tables: Callable[[Mapping[Case, Sequence[Result]], str], Iterable[Titled]] = no_tables
+    sections: Callable[[Findings], Iterable[Section]] = no_sections

@@ -1,6 +1,6 @@
 """Numbers in sentences: intervals, ranges, counts and lists."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from snnbench.units import number
 
@@ -26,3 +26,12 @@ def listed(words: Collection[str], joint: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     *most, last = words
     return f"{', '.join(most)} {joint} {last}" if most else last
+
+
+def gathered(said: Iterable[tuple[str, str]]) -> list[str]:
+    """Each sentence of these (place, sentence) once, with its places if it does not hold for all of them."""
+    places: dict[str, dict[str, None]] = {}
+    for place, sentence in said:
+        places.setdefault(sentence, {})[place] = None
+    every = {place for where in places.values() for place in where}
+    return [each if len(where) == len(every) else f"{each} ({listed(where)})" for each, where in places.items()]

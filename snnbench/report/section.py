@@ -1,4 +1,4 @@
-"""A section of a report as plain data for every output: sentences, tables and charts."""
+"""A report as plain data for every output: sections of sentences, tables and charts."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -81,3 +81,17 @@ class Section:
         left = len(makers) - PANELS
         closing = [f"{left} more charts are left out; their numbers are in the tidy data (--format csv)."]
         return cls(name, title, sentences, charts=charts, closing=closing if left > 0 else [])
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a command prints. `about` follows the title, `notes` are facts that hold for every table.
+
+    A terminal shows the first line of the `ending` in bold.
+    """
+
+    title: str = ""
+    about: str = ""
+    notes: Sequence[str] = ()
+    sections: Sequence[Section] = ()
+    ending: Sequence[str] = ()

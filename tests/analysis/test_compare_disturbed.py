@@ -59,5 +59,6 @@ def test_allowed_contention_is_stated_in_every_format() -> None:
     comparison = compare(old, new, Thresholds(), allowed=["contended"])
     assert [(cell.word, cell.reason) for cell in comparison.cells] == [("slower", "contended in new")]
     for write in change_table.FORMATS.values():
-        assert "contended: times that others disturbed have words, too" in write(comparison, False, [])
+        assert "contended: times that others disturbed have words, too" in write(comparison, [])
+    assert any("contended: times" in line for line in change_table.report(comparison).notes)
     assert compare(old, new, Thresholds()).allowed == []

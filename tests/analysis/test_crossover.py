@@ -7,9 +7,8 @@ from snnbench.analysis.results import results_by_case
 from snnbench.recording.record import Record
 from snnbench.report.page.outline import outline
 from snnbench.report.text import crossover_table
-from snnbench.report.text.recording_tables import markdown
 from tests.fakes import CASE
-from tests.recordings import deviating, recording, timed
+from tests.recordings import deviating, recording, reported, timed
 
 SIZES = (64, 256, 1024)
 
@@ -80,9 +79,9 @@ def test_report_and_page_have_the_table_for_both_devices_only() -> None:
     cpu, cuda = times("lib", "cpu", 1.0, 4.0, 64.0), times("lib", "cuda", 4.0, 1.0, 1.0)
     never = [*times("never", "cpu", 1.0, 1.0, 1.0), *times("never", "cuda", 2.0, 2.0, 2.0)]
     both = recording(*cpu, *cuda, *never)
-    text = markdown([both])
+    text = reported(both)
     assert "| lib | about N=128 | 4.00 at 64 | 0.02 at 1,024 |" in text
     assert "| never | no size up to N=1,024 | 2.00 at 64 | 2.00 at 1,024 |" in text
     assert "crossover" in [section.name for section in outline(both)]
-    assert "From which size a GPU pays" not in markdown([recording(*cpu)])
+    assert "From which size a GPU pays" not in reported(recording(*cpu))
     assert "crossover" not in [section.name for section in outline(recording(*cpu))]

@@ -11,9 +11,8 @@ from snnbench.analysis.compare import compare
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.rank import rank
 from snnbench.analysis.results import results_by_case
-from snnbench.report.text import recording_tables
 from tests.fakes import CASE
-from tests.recordings import failed, recording, skipped, timed, weighed
+from tests.recordings import failed, recording, reported, skipped, timed, weighed
 from tests.shipped import copied, edited_record
 
 FAST = [timed("a", trial, train=1.0) for trial in range(3)]
@@ -48,7 +47,7 @@ def test_contender_that_refuses_some_trials_has_no_time() -> None:
     result = next(one for one in results_by_case(records)[CASE] if one.contender == "a")
     assert (result.verdict, result.summaries, result.repetitions) == ("", {}, {})
     assert result.reasons == [said, "skipped: unsupported: not today"]
-    assert f"- a: {said}" in recording_tables.markdown([recording(*records, baseline="b")])
+    assert f"- a: {said}" in reported(recording(*records, baseline="b"))
     (ranking,) = rank(recording(*records, baseline="b"), "b", Thresholds()).rankings
     assert [entry.contender for entry in ranking.entries] == ["b"] and ranking.apart == [("a", said)]
     cell = next(
@@ -59,7 +58,7 @@ def test_contender_that_refuses_some_trials_has_no_time() -> None:
 
 def test_contender_that_crashes_in_a_trial_keeps_its_times_and_it_is_said() -> None:
     records = [*FAST, *CRASHING, *OTHERS]
-    assert "- a: trials end differently: 3 measured, 1 crash" in recording_tables.markdown([recording(*records)])
+    assert "- a: trials end differently: 3 measured, 1 crash" in reported(recording(*records))
     cells = compare(recording(*OTHERS, *FAST), recording(*records), Thresholds()).cells
     assert ("failed", "in new: failed: crash: died of SIGSEGV") in [(cell.word, cell.reason) for cell in cells]
 

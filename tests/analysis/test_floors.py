@@ -9,9 +9,8 @@ from snnbench.analysis import floors
 from snnbench.analysis.results import results_by_case
 from snnbench.recording import reading
 from snnbench.recording.record import Record
-from snnbench.report.text import recording_tables
 from tests.fakes import CASE
-from tests.recordings import timed
+from tests.recordings import reported, timed
 from tests.shipped import QUICK, Document, copied, edited_record
 
 
@@ -76,11 +75,11 @@ def test_recording_with_a_floor_that_a_liar_measured_keeps_its_numbers_and_is_fo
 
     folder = copied(tmp_path, QUICK)
     assert not checking.check(folder)
-    before = recording_tables.markdown([reading.read(folder)])
+    before = reported(reading.read(folder))
     edited_record(folder, "time", lower)
     found = checking.check(folder)
     assert {one.rule for one in found} == {"floor"}
     assert all("is far below the case's floor" in one.text for one in found)
-    after = recording_tables.markdown([reading.read(folder)])
+    after = reported(reading.read(folder))
     changed = sum(old != new for old, new in zip(before.splitlines(), after.splitlines(), strict=True))
     assert changed == 3, "the ratios of one case, by a little"

@@ -15,6 +15,7 @@ from snnbench.analysis.decision import Thresholds
 from snnbench.measures.probes.levels import levels
 from snnbench.recording.record import Record
 from snnbench.report.text import change_table
+from snnbench.report.text.markdown import markdown
 from tests.recordings import recording, trials
 
 BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
@@ -150,9 +151,9 @@ def test_every_format_states_the_movement_and_the_ab_command() -> None:
     comparison = compared(old, new)
     command = "snnbench ab --config CONFIG --base a==1.0 --new a==2.0"
     assert comparison.ab_command == command
-    text = change_table.markdown(comparison)
-    assert text.splitlines()[1].startswith("- in NEW the machine was 1.50 times slower for Python loops")
-    assert text.rstrip().endswith(f"To decide, run both versions in one A/B test: `{command}`.")
+    text = markdown(change_table.report(comparison))
+    assert text.splitlines()[2].startswith("- in NEW the machine was 1.50 times slower for Python loops")
+    assert text.rstrip().endswith(f"To decide, run both versions in one A/B test: `{command}`")
     document = json.loads(change_table.to_json(comparison))
     assert document["movement"]["probes"]["interpreter"] == 1.5
     assert document["ab_command"] == command

@@ -9,6 +9,7 @@ from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.rank import Ranked, rank
 from snnbench.recording.record import Record
 from snnbench.report.text import rank_table
+from snnbench.report.text.markdown import markdown
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials
 
@@ -122,6 +123,7 @@ def test_contended_contender_has_no_rank_unless_allowed() -> None:
         note = "contended: times that others disturbed have words, too"
         assert (note in write(lenient)) is (write is not rank_table.csv)
         assert note not in write(ranked(*records))
+    assert rank_table.report(lenient).notes[-1] == f"allowed: {note}"
 
 
 def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
@@ -210,8 +212,8 @@ def test_energy_ranks_apart_from_time() -> None:
     assert [(entry.rank, entry.contender) for entry in ranked_case.entries] == [(1, "a"), (2, "b")]
     assert ranked_case.entries[1].side.summary.median == pytest.approx(3.0)
     assert ranked_case.apart == [("c", "no energy in this phase")]
-    table = rank_table.markdown(ranking)
-    assert "energies over those of a; no contender in a rank takes more than another" in table
+    table = markdown(rank_table.report(ranking))
+    assert "energies over those of a" in table and "no contender in a rank takes more than another" in table
     assert "| 2 | b | 3 J | 3.000 |" in table and "| more |" in table
     header = "case,title,phase,rank,contender,energy_joules,low_joules,high_joules,trials_joules"
     assert rank_table.csv(ranking).startswith(header)

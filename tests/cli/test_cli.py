@@ -35,9 +35,11 @@ def recording(finished: tuple[Workspace, Any]) -> Path:
 
 def test_run_prints_only_its_table_on_standard_output(finished: tuple[Workspace, Any]) -> None:
     _, done = finished
-    heading, machine, title, header, _, *rows, checked = [line for line in done.stdout.splitlines() if line]
+    heading, machine, answer, title, header, _, *rows, ratio, checked = filter(None, done.stdout.splitlines())
     assert heading.startswith("## ") and "_tiny_" in heading
     assert machine.endswith("6 of 6 cells measured.")
+    assert answer.startswith("subtract on cpu, N=24, B=5, T=12: ")
+    assert ratio.startswith("ratio: time over that of good; x floor: ")
     assert title.startswith("### subtract: N=24, B=5, T=12 on cpu, float32 (ieee)")
     assert header.startswith(
         "| library | version | verdict | train ms | ratio | x floor | forward ms | backward ms | inference ms |"

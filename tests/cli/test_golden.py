@@ -22,6 +22,7 @@ from snnbench.analysis.rank import rank
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report.text import change_table, rank_table
+from snnbench.report.text.markdown import markdown
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 
@@ -30,7 +31,7 @@ LARGE = CASE.with_(neurons=96)
 ZERO = CASE.with_(reset="zero", detach_reset=True)
 ONE = (0.98, 0.99, 1.0, 1.01, 1.02)
 WIDE = (0.8, 0.9, 1.0, 1.1, 1.2)
-SUFFIXES = {"table": "md", "markdown": "md", "csv": "csv", "json": "json", "junit": "xml"}
+SUFFIXES = {"csv": "csv", "json": "json", "junit": "xml"}
 
 
 def scaled(factor: float, times: Iterable[float] = ONE) -> list[float]:
@@ -84,14 +85,16 @@ def outputs() -> dict[str, str]:
     """Each output, by the name of its file."""
     comparison, ranked = compared(), rank(several(), "", Thresholds())
     texts = {
-        f"compare.{SUFFIXES[form]}": write(comparison, False, ["slower", "failed"])
+        f"compare.{SUFFIXES[form]}": write(comparison, ["slower", "failed"])
         for form, write in change_table.FORMATS.items()
     }
-    texts |= {
-        f"compare-explain.{SUFFIXES[form]}": change_table.FORMATS[form](comparison, True, [])
-        for form in ("markdown",)
+    texts |= {f"rank.{SUFFIXES[form]}": write(ranked) for form, write in rank_table.FORMATS.items()}
+    reports = {
+        "compare": change_table.report(comparison),
+        "compare-explain": change_table.report(comparison, explained=True),
+        "rank": rank_table.report(ranked),
     }
-    return texts | {f"rank.{SUFFIXES[form]}": write(ranked) for form, write in rank_table.FORMATS.items()}
+    return texts | {f"{name}.md": markdown(report) for name, report in reports.items()}
 
 
 @pytest.mark.parametrize("name", sorted(outputs()))

@@ -144,7 +144,7 @@ def _terminal() -> Iterator[None]:
         return Console(width=70, force_terminal=True, highlight=False, markup=False, emoji=False)
 
     with ExitStack() as stack:
-        for module in (cli.ab, cli.compare, cli.doctor, cli.nir, cli.operations, cli.rank, cli.report, cli.show):
+        for module in (cli.doctor, cli.list, cli.report, cli.run, cli.screen, cli.show):
             stack.enter_context(mock.patch.object(module, "terminal", console))
         yield
 

@@ -6,8 +6,7 @@ from typing import Any
 from snnbench.measures.energy import report
 from snnbench.recording.record import Record
 from snnbench.report.page.outline import outline
-from snnbench.report.text.recording_tables import markdown
-from tests.recordings import deviating, recording, timed
+from tests.recordings import deviating, recording, reported, timed
 from tests.report.test_charts import chart_findings, values
 
 
@@ -46,9 +45,9 @@ def test_table_has_joules_only_where_they_were_measured() -> None:
         timed("other", train=11.0),
         _with_energy(timed("noisy", train=12.0), idle),
     )
-    lines = markdown([measured]).splitlines()
+    lines = reported(measured).splitlines()
     (header,) = [line for line in lines if line.startswith("| library |")]
     column = header.split(" | ").index("train J")
     rows = [line.split(" | ") for line in lines if line.startswith(("| low", "| o", "| n"))]
     assert [row[column] for row in rows] == ["2", "-", "noise"]
-    assert "train J" not in markdown([recording(timed("low", train=10.0))])
+    assert "train J" not in reported(recording(timed("low", train=10.0)))

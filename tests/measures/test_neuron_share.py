@@ -10,8 +10,7 @@ from snnbench.measures.neuron_share import report
 from snnbench.measures.neuron_share.harness import complaints
 from snnbench.recording.record import Record
 from snnbench.report.page.outline import outline
-from snnbench.report.text.recording_tables import markdown
-from tests.recordings import deviating, recording, timed
+from tests.recordings import deviating, recording, reported, timed
 from tests.report.test_charts import chart_findings, values
 
 MS = 1_000_000
@@ -54,12 +53,12 @@ def test_share_has_bars_of_linear_layers_and_neurons() -> None:
 def test_page_and_table_have_the_share_where_it_was_measured() -> None:
     plain = recording(timed("one", train=10.0))
     assert "neuron-share" not in [section.name for section in outline(plain)]
-    assert "neuron %" not in markdown([plain])
+    assert "neuron %" not in reported(plain)
     single = recording(shared(timed("one", train=10.0), [2, 4, 6], [10, 10, 10]), timed("other", train=11.0))
     assert "neuron-share" in [section.name for section in outline(single)]
-    assert column(markdown([single])) == ["60 ±10.0", "-"]
+    assert column(reported(single)) == ["60 ±10.0", "-"]
     trials = [shared(replace(timed("one", train=10.0), trial=trial), [2 + trial] * 3, [10] * 3) for trial in (0, 1, 2)]
-    assert column(markdown([recording(*trials)])) == ["70 (65-75)"]
+    assert column(reported(recording(*trials))) == ["70 (65-75)"]
 
 
 def column(text: str) -> list[str]:
@@ -98,7 +97,7 @@ def test_table_by_size_is_ordered_by_the_largest_size() -> None:
         ["small", "80", "-"],
     ], "a single size of another profile has no row"
     assert table.leaving == ["N=64 x floor", "N=512 x floor"], "at 80 columns every share stays, and names are whole"
-    assert report.TITLE in markdown([recording(*records)])
+    assert report.TITLE in reported(recording(*records))
 
 
 def test_table_by_size_names_the_work_if_there_are_several() -> None:

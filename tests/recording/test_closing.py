@@ -14,7 +14,7 @@ from snnbench.recording.record import RecordingError
 from snnbench.report import answer
 from snnbench.report.page import page
 from snnbench.report.site.catalogue import Catalogue
-from snnbench.report.text.recording_tables import markdown
+from tests.recordings import reported
 from tests.shipped import QUICK, copied, edited, edited_record, keep_lines
 from tests.sweep import snnbench
 
@@ -38,7 +38,7 @@ def test_closed_recording_is_sound_and_names_its_gap(partial: Path) -> None:
     assert whole is not None and len(closed.records) < whole
     words = f"{whole - len(closed.records)} of {whole} planned cells are missing: {REASON}"
     assert answer.coverage(closed).endswith(f"; {words}")
-    assert f"; {words}." in markdown([closed])
+    assert f"; {words}." in reported(closed)
     assert page.html([closed]).count(words) >= 2
     assert f", closed: {REASON}" in next(lines(partial))
 
@@ -50,10 +50,10 @@ def test_unfinished_recording_says_so_in_every_format(partial: Path) -> None:
     stopped = reading.read(partial)
     words = f"{len(stopped.records)} of {stopped.planned} planned cells, unfinished"
     summaries = Catalogue([stopped]).summaries.values()
-    assert all(words in text for text in (answer.coverage(stopped), markdown([stopped]), page.html([stopped])))
+    assert all(words in text for text in (answer.coverage(stopped), reported(stopped), page.html([stopped])))
     assert all(words in text for text in summaries)
     torn = "1 line of the recording could not be read"
-    assert torn in markdown([stopped]) and torn in page.html([stopped])
+    assert torn in reported(stopped) and torn in page.html([stopped])
     for command in (["rank"], ["rank", "--format", "markdown"], ["rank", "--format", "json"]):
         assert words in snnbench(partial.parent, command[0], partial, *command[1:]).stdout
     for command in (["rank", "--format", "csv"], ["report", "--format", "csv"], ["export", "--to", "bmf"]):
@@ -65,7 +65,7 @@ def test_unfinished_recording_says_so_in_every_format(partial: Path) -> None:
 def test_planned_cells_that_are_not_in_the_file_are_missed(partial: Path) -> None:
     edited(partial, reading.CONFIG, lambda config: config.update(finished=True))
     cut = reading.read(partial)
-    assert f"{len(cut.records)} of {cut.planned} planned cells, unfinished" in markdown([cut])
+    assert f"{len(cut.records)} of {cut.planned} planned cells, unfinished" in reported(cut)
 
 
 def test_site_prefers_a_finished_recording_to_a_newer_unfinished_one(partial: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from snnbench.report.text import epoch_table
 from tests.pictures import LOADING, RECORDING, TRAINING
 
 FOUND = findings.find(read(LOADING))
-((TITLE, TABLE),) = epoch_table.tables(FOUND.results)
+(TABLE,) = epoch_table.tables(FOUND.results)
 
 
 def test_every_strategy_of_every_contender_has_a_row() -> None:
@@ -20,7 +20,7 @@ def test_every_strategy_of_every_contender_has_a_row() -> None:
         *("naive", "disk-cold", "disk-warm", "memory", "device-sparse"),
         *("naive + 1 worker", "disk-warm + 1 worker"),
     }
-    assert "generated-ssc, subtract, B=50, T=100, W=128, L=3, S=2000 on cpu" in TITLE
+    assert "generated-ssc, subtract, B=50, T=100, W=128, L=3, S=2000 on cpu" in TABLE.caption
 
 
 def test_longer_is_the_larger_of_loader_and_compute() -> None:

@@ -13,11 +13,11 @@ from snnbench.report.charts import style
 from snnbench.report.findings import find
 from snnbench.report.page import figures, sections
 from snnbench.report.section import Chart
-from snnbench.report.terminal import recording_view
+from snnbench.report.terminal import drawing
+from snnbench.report.text import recording_tables
 from snnbench.report.text.pipeline_table import MODELS, TITLE
-from snnbench.report.text.recording_tables import markdown
 from tests.fakes import DIVIDED, LIF
-from tests.recordings import recording, timed
+from tests.recordings import recording, reported, timed
 
 CASES = {k: DIVIDED.with_(devices=k) for k in (1, 2, 4)}
 TIMES = {"temporal": (12.0, 8.0, 7.0), "batch": (12.0, 6.5, 4.0), "neurons": (12.0, 6.0, 3.5)}
@@ -98,11 +98,11 @@ def test_other_recordings_have_no_model() -> None:
     for records in (plain, other, steps):
         for chart in charts(*records):
             assert not chart.note and "Dashed" not in chart.words and "model" not in json.dumps(chart.specification)
-        assert TITLE not in markdown([recording(*records)])
+        assert TITLE not in reported(recording(*records))
 
 
 def test_table_has_measured_and_predicted_times() -> None:
-    text = markdown([recording(*divided())])
+    text = reported(recording(*divided()))
     _, _, table = text.partition(f"### {TITLE}\n")
     assert [line for line in table.splitlines() if line.startswith("| k")] == ROWS
     assert "| case | library | train ms | paper's model, ms | with the fill, ms |" in table
@@ -111,7 +111,7 @@ def test_table_has_measured_and_predicted_times() -> None:
 
 def test_terminal_shows_the_same_table() -> None:
     console = Console(width=120, record=True, force_terminal=False)
-    recording_view.show(console, recording(*divided()))
+    drawing.show(console, recording_tables.report(recording(*divided())))
     _, _, shown = console.export_text().partition(TITLE)
     rows = [line.split() for line in shown.splitlines() if line.startswith("k=")]
     assert rows == [["k=2", "ours/temporal", "8", "6", "7.5"], ["k=4", "ours/temporal", "7", "3", "3.75"]]

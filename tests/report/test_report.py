@@ -7,26 +7,24 @@ import pytest
 
 from snnbench.analysis.results import results_by_case
 from snnbench.cases.outcome import Outcome
-from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.report.text.recording_tables import markdown
 from snnbench.report.wording import title
 from tests.fakes import CASE
-from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
+from tests.recordings import deviating, failed, record, recording, reported, skipped, timed, weighed
 
 ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
 def table(*records: Record, baseline: str = "") -> list[dict[str, str]]:
     """The rows of the only table of a recording with these records, by column."""
-    lines = [line for line in markdown([recording(*records, baseline=baseline)]).splitlines() if "|" in line]
+    lines = [line for line in reported(recording(*records, baseline=baseline)).splitlines() if "|" in line]
     header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def remarks(*records: Record) -> list[str]:
     """The remarks below the table."""
-    return [line[2:] for line in markdown([recording(*records)]).splitlines() if line.startswith("- ")]
+    return [line[2:] for line in reported(recording(*records)).splitlines() if line.startswith("- ")]
 
 
 def column(rows: list[dict[str, str]], name: str) -> list[str]:
@@ -91,7 +89,7 @@ def test_median_floor_of_the_contenders_counts_for_all() -> None:
 
 def test_floor_is_of_its_own_case_and_leading_phase() -> None:
     other = timed("a", case=ZERO, train=4.0, floors_ms={"train": 0.5})
-    text = markdown([recording(timed("a", train=4.0, forward=1.0, floors_ms={"train": 2.0, "forward": 0.1}), other)])
+    text = reported(recording(timed("a", train=4.0, forward=1.0, floors_ms={"train": 2.0, "forward": 0.1}), other))
     assert re.findall(r"\| exact \| 4 \| ([\d.]+) \|", text) == ["2.00", "8.00"]
     (row,) = table(timed("a", forward=4.0, inference=1.0, floors_ms={"forward": 2.0, "inference": 1.0}))
     assert row["x floor"] == "2.00"
@@ -175,7 +173,7 @@ def test_one_incorrect_cell_removes_every_number(cell: dict[str, object]) -> Non
     records = [timed("a", 0, train=12.5), weighed("a"), wrong, timed("b", train=2.0)]
     assert column(table(*records), "library") == ["b"]
     assert remarks(*records) == ["a: failed: incorrect: 3 of 100 spikes differ"]
-    assert "12.5" not in markdown([recording(*records)])
+    assert "12.5" not in reported(recording(*records))
 
 
 def distant(name: str, **fields: Any) -> Record:
@@ -187,7 +185,7 @@ def distant(name: str, **fields: Any) -> Record:
 
 
 def test_deviating_contender_is_shown_once_with_its_distance() -> None:
-    text = markdown([recording(record("a", "verify"), distant("b"))])
+    text = reported(recording(record("a", "verify"), distant("b")))
     assert "| b | yes | 95.00% | 0.25 | 0.125 | 0.750 |" in text
     assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ") and "library" not in line] == [
         "| ---",
@@ -200,7 +198,7 @@ def test_deviating_contender_is_shown_once_with_its_distance() -> None:
 
 def test_each_case_has_a_table_with_its_own_title() -> None:
     cases = [CASE, ZERO, *(CASE.with_(**change) for change in CHANGES)]
-    text = markdown([recording(*(timed("a", case=case, train=1.0) for case in cases))])
+    text = reported(recording(*(timed("a", case=case, train=1.0) for case in cases)))
     headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
     assert len(headings) == len(set(headings)) == len(cases)
 
@@ -233,19 +231,18 @@ def test_cases_are_sorted_by_size() -> None:
 
 def test_heading_of_a_recording_has_machine_and_coverage() -> None:
     records = [timed("a", train=1.0), weighed("a"), failed("b", "crash", "x"), skipped("c", "unsupported", "y")]
-    first = markdown([recording(*records, name="monday", model="a laptop")]).splitlines()[:3]
-    assert first == ["## monday", "", "a laptop. 2 of 4 cells measured; 1 crash, 1 unsupported."]
+    first = reported(recording(*records, name="monday", model="a laptop")).splitlines()[:3]
+    assert first == ["## monday", "", "a laptop. 2 of 4 cells measured: 1 crashed, 1 unsupported."]
 
 
-def test_recordings_follow_each_other() -> None:
-    both: list[Recording] = [recording(timed("a", train=1.0), name=name) for name in ("monday", "tuesday")]
-    text = markdown(both, heading="###")
-    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ["monday", "tuesday"]
+def test_level_of_headings() -> None:
+    text = reported(recording(timed("a", train=1.0), name="monday"), level=3)
+    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ["monday"]
     assert text.endswith("|\n") and not text.endswith("\n\n")
 
 
 def test_empty_recording_is_a_heading() -> None:
-    assert markdown([recording()]) == "## one\n\na laptop. 0 of 0 cells measured.\n"
+    assert reported(recording()) == "## one\n\na laptop. 0 of 0 cells measured.\n"
 
 
 def test_reason_is_shown_as_it_is_and_not_taken_for_markup() -> None:

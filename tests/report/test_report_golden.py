@@ -9,9 +9,8 @@ import pytest
 
 from snnbench.recording.reading import Recording
 from snnbench.report import tidy
-from snnbench.report.text.recording_tables import markdown
 from tests.fakes import CASE
-from tests.recordings import deviating, failed, recording, skipped, timed, weighed
+from tests.recordings import deviating, failed, recording, reported, skipped, timed, weighed
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 ZERO = CASE.with_(reset="zero", detach_reset=True)
@@ -35,7 +34,7 @@ def small() -> Recording:
 
 def outputs() -> dict[str, str]:
     """Each output, by the name of its file."""
-    return {"report.md": markdown([small()]), "report.csv": tidy.to_csv(tidy.rows([small()]))}
+    return {"report.md": reported(small()), "report.csv": tidy.to_csv(tidy.rows([small()]))}
 
 
 @pytest.mark.parametrize("name", sorted(outputs()))

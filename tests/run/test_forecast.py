@@ -13,6 +13,7 @@ from snnbench.cases.case import Case
 from snnbench.plan.config import Protocol
 from snnbench.recording.reading import Recording
 from snnbench.report.text import forecast_table
+from snnbench.report.text.markdown import markdown
 from snnbench.run.forecast import Forecast, Limits, arrays_bytes, forecast
 from snnbench.units import GIB, MIB
 from tests.fakes import CASE, CORRECT, LIF, write
@@ -111,7 +112,7 @@ def test_time_comes_from_this_machine_and_memory_from_any(adapters: dict[str, Ad
 
 def test_table_and_summary(adapters: dict[str, Adapter]) -> None:
     cases = [BASE, BASE.with_(time_steps=8000), BASE.with_(threads=8)]
-    text = forecast_table.markdown(planned(adapters, cases, recorded(10), libraries=("a", "b")))
+    text = markdown(forecast_table.report(planned(adapters, cases, recorded(10), libraries=("a", "b"))))
     lines = text.splitlines()
     assert "- does not fit: T=8000 on cpu, 1 thread: a 4.44 GiB" in lines
     assert "| b | ok | 4 | >= 36 KiB | 7 s |" in lines, "as long as other contenders"

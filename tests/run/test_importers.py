@@ -12,7 +12,8 @@ from snnbench.adapter.reading import read
 from snnbench.conformance.network import Input
 from snnbench.recording.conformance import Row, write
 from snnbench.recording.conformance import read as read_recording
-from snnbench.report.text.nir_table import csv, markdown
+from snnbench.report.text.markdown import markdown
+from snnbench.report.text.nir_table import csv, report
 from snnbench.run.importers import Examination, examine
 from snnbench.worker.importer import reply_to
 from snnbench.worker.messages import ImportRequest
@@ -126,6 +127,6 @@ def test_recording_has_the_rows_that_were_written(tmp_path: Path) -> None:
     recorded = examine(examination(tmp_path, fake(tmp_path, "fake", LATE), files=files), lambda line: None)
     write(tmp_path / "a.json", recorded)
     copy = read_recording(tmp_path / "a.json")
-    assert copy == recorded and markdown(copy) == markdown(recorded)
+    assert copy == recorded and markdown(report(copy)) == markdown(report(recorded))
     assert [row.graph for row in copy.rows] == ["li", "small"] and set(copy.graphs) == {"li", "small"}
     assert csv(copy).splitlines()[1].startswith("li,0.001,fake,")

@@ -23,12 +23,12 @@ from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS
 from snnbench.recording.record import RecordingError
 from snnbench.report import tidy
 from snnbench.report.text import cell_description
-from snnbench.report.text.recording_tables import markdown
 from snnbench.run.endings import outcome_of
 from snnbench.run.process import Ending
 from snnbench.worker.messages import BadRequest, decode_reply, decode_request
 from tests.fakes import request
 from tests.malformed import dumped, mutated, scribbled
+from tests.recordings import reported
 from tests.shipped import OTHER_NEURONS, QUICK, RESULTS
 from tests.sweep import toml, write_config
 from tests.whole import WHOLE
@@ -119,7 +119,7 @@ def use(folder: Path) -> None:
     except RecordingError as error:
         assert 0 < len(str(error)) < LONGEST_LINE and "\n" not in str(error)
         return
-    texts = [markdown([recording]), tidy.to_csv(tidy.rows([recording]))]
+    texts = [reported(recording), tidy.to_csv(tidy.rows([recording]))]
     texts += [
         "\n".join([*cell_description.lines(recording, one), *cell_description.samples(one)])
         for one in recording.records

@@ -7,7 +7,7 @@ from functools import partial
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 from snnbench.report.findings import Findings
-from snnbench.report.measure import Shown, Titled
+from snnbench.report.measure import Shown
 from snnbench.report.section import Section, Table
 from snnbench.report.text.table import captions
 
@@ -77,9 +77,10 @@ def cell(result: Result, phase: str) -> str:
     return f"{summary.median:.0%} ±{within.median / 2:.1%}".replace("%", "")
 
 
-def tables(results: Mapping[Case, Sequence[Result]], phase: str) -> Iterable[Titled]:
-    """The shares at several sizes."""
-    return [(TITLE, table(results, phase), LEGEND)]
+def sections(findings: Findings) -> Iterable[Section]:
+    """The shares, if there are several sizes."""
+    if (shares := table(findings.results, findings.headline)).rows:
+        yield Section("shares", TITLE, tables=[shares], closing=[LEGEND])
 
 
 def section(findings: Findings) -> Section:
@@ -107,4 +108,4 @@ def section(findings: Findings) -> Section:
     return section_
 
 
-SHOWN = Shown(METRIC, heading, cell, section, after="split", tables=tables)
+SHOWN = Shown(METRIC, heading, cell, section, after="split", sections=sections)

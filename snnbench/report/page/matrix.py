@@ -3,13 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from snnbench.analysis.results import reasons
-from snnbench.cases.case import Case
 from snnbench.cases.outcome import SKIPS, VERDICTS
 from snnbench.recording.record import Record
-from snnbench.report import wording
 from snnbench.report.findings import Findings
-from snnbench.report.numbers import listed
 from snnbench.report.section import Section, Table
 from snnbench.report.text import recording_tables
 from snnbench.report.wording import setting
@@ -45,31 +41,10 @@ def section(findings: Findings) -> Section:
         "matrix",
         title,
         ["Times are compared within a column only: another reset or another device is another question."],
-        remarks=[*_checked(findings), *_reasons(findings)],
+        remarks=[*recording_tables.checked(findings), *recording_tables.reasons_of(findings, failures=False)],
         tables=[*tables, *_distances(findings)],
         folded=[("What the words mean", "\n".join(f"{word}: {meaning}" for word, meaning in MEANINGS.items()))],
     )
-
-
-def _checked(findings: Findings) -> list[str]:
-    """The extent of the comparison with the reference: once for all work, or by cases and contenders.
-
-    Cases of a setting with the same extents are named together. A recording without extents gives no remark.
-    """
-    remarks: list[str] = []
-    different: set[str] = set()
-    for cases in findings.settings.values():
-        alike: dict[tuple[tuple[str, str], ...], list[Case]] = {}
-        for case in cases:
-            by_extent = recording_tables.extents(findings.results[case])
-            named = {extent: f" ({listed(names)})" * (len(by_extent) > 1) for extent, names in by_extent.items()}
-            alike.setdefault(tuple(named.items()), []).append(case)
-            different |= by_extent.keys()
-        for extents, some in alike.items():
-            sizes = listed([wording.varying_sizes(case, cases) for case in some])
-            where = findings.name(some[0]) + (f", {sizes}" if len(alike) > 1 else "")
-            remarks += [f"Checked in {where}: {extent}{names}." for extent, names in extents]
-    return remarks if len(different) > 1 else [f"Checked: {extent}." for extent in different]
 
 
 def _cell(records: Iterable[Record]) -> str:
@@ -88,18 +63,6 @@ def _word(record: Record) -> str:
         return str(record.outcome.verdict)
     kind = str(record.outcome.kind)
     return kind if kind in SIGNS else f"failed ({kind})"
-
-
-def _reasons(findings: Findings) -> list[str]:
-    """Each reason once: why a contender takes no part, or how it deviates. Failures have a section of their own."""
-    remarks: dict[str, list[str]] = {}
-    for case, results in findings.results.items():
-        for contender, reason in reasons(results):
-            if not reason.startswith("failed"):
-                where = remarks.setdefault(f"{contender}: {reason}", [])
-                where += [findings.name(case)] if findings.name(case) not in where else []
-    every = len({findings.name(case) for case in findings.cases})
-    return [remark if len(where) == every else f"{remark} ({listed(where)})" for remark, where in remarks.items()]
 
 
 def _distances(findings: Findings) -> list[Table]:

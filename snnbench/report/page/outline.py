@@ -7,6 +7,7 @@ from snnbench.recording.reading import Recording
 from snnbench.report.findings import Findings, find
 from snnbench.report.page import matrix, noise, provenance, scaling, sections
 from snnbench.report.section import Section
+from snnbench.report.text import crossover_table
 
 SECTIONS: dict[str, Callable[[Findings], Section]] = {
     "headline": sections.headline,
@@ -34,15 +35,15 @@ def outline(recording: Recording) -> list[Section]:
     """
     findings = find(recording)
     metrics = {metric for results in findings.results.values() for each in results for _, metric in each.summaries}
-    shown = [each for each in measures.reports().values() if each.section and each.metric in metrics]
-    further = {each.after: each.section for each in shown}
+    asked = [each for each in measures.reports().values() if each.section and each.metric in metrics]
+    further = {each.after: each.section for each in asked}
     if any(case.is_fed for case in findings.cases):
         further["time"] = sections.of_epochs
-    chosen: list[Callable[[Findings], Section]] = [sections.sides] if recording.sides else []
+    shown = [sections.sides(findings)] if recording.sides else []
     for name, section in SECTIONS.items():
-        if name == "scaling" and sections.crossover(findings).tables:
-            chosen.append(sections.crossover)
-        chosen.append(section)
+        if name == "scaling":
+            shown += crossover_table.sections(findings)
+        shown.append(section(findings))
         if name in further:
-            chosen.append(further[name])
-    return [section(findings) for section in chosen]
+            shown.append(further[name](findings))
+    return shown

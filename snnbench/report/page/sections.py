@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from snnbench.analysis.abtest import compare_sides
@@ -16,7 +17,7 @@ from snnbench.report.charts import ratios as ratio_lines
 from snnbench.report.findings import PEAK, Findings, about_intervals
 from snnbench.report.numbers import counted
 from snnbench.report.section import PANELS, Chart, Section, Table
-from snnbench.report.text import crossover_table, epoch_table
+from snnbench.report.text import epoch_table
 from snnbench.report.text.change_table import changes_of, summary
 from snnbench.report.text.recording_tables import measurements
 
@@ -71,35 +72,22 @@ def _short(text: str) -> str:
     return text if len(text) <= LINE else text[: LINE - 1] + "\u2026"
 
 
-def crossover(findings: Findings) -> Section:
-    """The table of crossovers; without a table if no library has times on both."""
-    crossings = crossover_table.table(findings.results, findings.headline)
-    shown = [crossings] if crossings.rows else []
-    return Section("crossover", crossover_table.TITLE, [crossover_table.LEGEND], tables=shown)
-
-
 def of_epochs(findings: Findings) -> Section:
     """A table and a chart for each group of cases that differ in strategy and workers only."""
     title = epoch_table.TITLE
-    groups = list(epochs(findings.results).values())
-    if not groups:
+    shown = next(epoch_table.sections(findings), None)
+    if shown is None:
         return Section("epochs", title, ["Left out: no epoch was timed with its loader alone and its network alone."])
-    titled = epoch_table.tables(findings.results)
-    makers = [
-        partial(epoch_parts.bars, group, about.removeprefix(f"{title}: "))
-        for group, (about, _) in zip(groups, titled, strict=True)
-    ]
-    return Section(
-        "epochs",
-        title,
-        [
-            "Parts of an epoch by the loop's own marks. Waiting is the time in which the loop waits for a batch; the "
-            "loader's parts are there if the loop loads by itself. The tick is max(loader, compute)."
-        ],
-        remarks=epoch_table.sentences(findings.results, findings.recording.records),
-        tables=[table for _, table in titled],
-        charts=[make(f"epochs-{number}") for number, make in enumerate(makers, start=1)],
+    groups = zip(epochs(findings.results).values(), shown.tables, strict=True)
+    about = (
+        "Parts of an epoch by the loop's own marks. Waiting is the time in which the loop waits for a batch; the "
+        "loader's parts are there if the loop loads by itself. The tick is max(loader, compute)."
     )
+    charts = [
+        epoch_parts.bars(group, table.caption, f"epochs-{number}")
+        for number, (group, table) in enumerate(groups, start=1)
+    ]
+    return replace(shown, sentences=[about], charts=charts)
 
 
 LIBRARY, WORK, CELL = "library", "work", "cell"

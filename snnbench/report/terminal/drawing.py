@@ -1,4 +1,4 @@
-"""Tables drawn for a terminal: no row is wrapped, words have a mark and a colour, and ratios a bar."""
+"""Reports drawn for a terminal: no row of a table is wrapped, words have a mark and a colour, and ratios a bar."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from snnbench.report.section import Table
+from snnbench.report.section import Report, Section, Table
 
 MARKS = {
     **dict.fromkeys(("exact", "ready", "ok", "finished"), ("✓", "green")),
@@ -27,6 +27,43 @@ BAR_WIDTHS = (8, 30)
 NARROWEST = 12
 """The fewest columns to which words are cut."""
 BLOCKS = " ▏▎▍▌▋▊▉"
+
+
+def show(console: Console, report: Report) -> None:
+    """Print a report without its charts."""
+    if report.title:
+        console.print(Text.assemble((report.title, "bold"), f": {report.about}"))
+    elif report.about:
+        paragraph(console, report.about, style="bold")
+    for fact in report.notes:
+        note(console, fact)
+    for section in report.sections:
+        _show_section(console, section)
+    if report.ending:
+        console.print()
+    for number, line in enumerate(report.ending):
+        paragraph(console, line, style="" if number else "bold")
+
+
+def _show_section(console: Console, section: Section) -> None:
+    """The words, the tables under the title or each under its caption, and the remarks, each with a bold beginning."""
+    tables = [(table.caption or section.title, table) for table in section.tables]
+    if section.title and not any(heading == section.title for heading, _ in tables):
+        console.print(Text(f"\n{section.title}", style="bold"))
+    elif section.sentences or section.answers:
+        console.print()
+    for words in (*section.sentences, *(f"{where}: {what}" for where, what in section.answers)):
+        paragraph(console, words, indent=2)
+    if tables and not any(heading for heading, _ in tables):
+        console.print()
+    draw(console, tables, section.closing if tables else ())
+    if section.remarks:
+        console.print()
+    for remark in section.remarks:
+        head, colon, rest = remark.partition(": ")
+        paragraph(console, Text.assemble((head + colon, "bold" if colon else ""), rest), indent=2)
+    for line in () if tables else section.closing:
+        note(console, line)
 
 
 def draw(console: Console, tables: Sequence[tuple[str, Table]], legend: Sequence[str] = ()) -> None:

@@ -1,10 +1,10 @@
-"""The output of `compare`: a table for a terminal, Markdown, CSV, JSON, and JUnit's XML for test runners.
+"""The output of `compare`: a report, CSV, JSON, and JUnit's XML for test runners.
 
-Each format names the differing facts that were allowed, and the changes. JSON and CSV always hold the columns that
-`explained` adds to tables.
+Each names the differing facts that were allowed, and the changes. JSON and CSV always hold the grounds of each word.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
@@ -14,14 +14,17 @@ from snnbench.analysis.cells import METRICS, ComparedCell, Side
 from snnbench.analysis.compare import Comparison
 from snnbench.analysis.decision import WORDS
 from snnbench.analysis.movement import Movement
-from snnbench.report.section import Table
-from snnbench.report.text import table as tables
+from snnbench.report.section import Report, Section, Table
 from snnbench.report.text.table import captions, interval, rounded, to_csv
 from snnbench.report.wording import title
 from snnbench.units import quantities, quantity
 
 COLUMNS = ("word", "library", "case", "phase", "metric", "base", "new", "ratio", "interval", "reason")
 NUMBERS = ("ratio", "low", "high", "p", "q")
+UNCHANGED = ("same", "inconclusive")
+MAX_ROWS = 20
+"""A brief table of more rows leaves out cells of these words."""
+LEGEND = "ratio: NEW over BASE; same: any change is below the limit; inconclusive: these trials cannot tell"
 CSV_COLUMNS = (
     *("word", "reason", "contender", "case", "title", "phase", "metric", "unit", "base", "new", *NUMBERS),
     *("base_trials", "new_trials", "base_low", "base_high", "new_low", "new_high"),
@@ -35,18 +38,30 @@ def summary(comparison: Comparison) -> str:
     return f"{len(comparison.cells)} comparison{'s' * (len(comparison.cells) != 1)}: {counts}"
 
 
-def markdown(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
-    """A table in Markdown, with a summary at the end."""
+def report(comparison: Comparison, explained: bool = False, is_brief: bool = False) -> Report:
+    """The changes first, and a summary at the end; `explained` adds the grounds of each word.
+
+    A brief report of many cells leaves out those that did not change.
+    """
     common, changes = changes_of(comparison)
-    if explained:
-        rows = [(*row, explanation(cell)) for row, cell in zip(changes.rows, comparison.cells, strict=True)]
-        changes = replace(changes, columns=(*changes.columns, "explanation"), rows=rows)
-    bullets = [f"- {tables.escaped(line)}" for line in opening(comparison, common)]
-    closing = [f"{line}." for line in _closing(comparison)]
-    return "\n".join([*bullets, "", tables.markdown(changes), "", "\n\n".join(closing), ""])
+    cells = [
+        (row, cell)
+        for number, (row, cell) in enumerate(zip(changes.rows, comparison.cells, strict=True))
+        if not is_brief or number < MAX_ROWS or cell.word not in UNCHANGED
+    ]
+    hidden = Counter(cell.word for cell in comparison.cells) - Counter(cell.word for _, cell in cells)
+    left = ", ".join(f"{count} {word}" for word, count in hidden.items())
+    about, *notes = _opening(comparison, common)
+    grounds = [f"{cell.name}: {explanation(cell)}" for _, cell in cells if explained]
+    closing = [LEGEND, f"not listed: {left} (--format markdown lists them)"] if hidden else [LEGEND]
+    shown = Section("changes", "", tables=[replace(changes, rows=[row for row, _ in cells])], closing=closing)
+    ending = [f"{summary(comparison)}."]
+    if command := comparison.ab_command:
+        ending.append(f"To decide, run both versions in one A/B test: `{command}`")
+    return Report(about=about, notes=notes, sections=[replace(shown, remarks=grounds)] if cells else [], ending=ending)
 
 
-def csv(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
+def csv(comparison: Comparison, failing: Collection[str] = ()) -> str:
     """A row per cell; spaces separate trials, and semicolons separate allowed facts, in every row."""
     rows = []
     for cell in comparison.cells:
@@ -64,7 +79,7 @@ def csv(comparison: Comparison, explained: bool = False, failing: Collection[str
     return to_csv(rows, CSV_COLUMNS)
 
 
-def to_json(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
+def to_json(comparison: Comparison, failing: Collection[str] = ()) -> str:
     """Everything, under the names of this package's own fields."""
     limits = comparison.thresholds
     document = {
@@ -81,7 +96,7 @@ def to_json(comparison: Comparison, explained: bool = False, failing: Collection
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def junit(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
+def junit(comparison: Comparison, failing: Collection[str] = ()) -> str:
     """A test case per cell: a failure if its word is in `failing`, skipped if nothing is known of it."""
     counts = comparison.counts
     unknown = [word for word in WORDS[2:-1] if word not in failing]
@@ -99,8 +114,7 @@ def junit(comparison: Comparison, explained: bool = False, failing: Collection[s
         for line in lines:
             ElementTree.SubElement(properties, "property", name=name, value=line)
     for cell in comparison.cells:
-        name = " ".join(part for part in (cell.contender, cell.phase, cell.metric) if part)
-        test = ElementTree.SubElement(suite, "testcase", classname=title(cell.case), name=name)
+        test = ElementTree.SubElement(suite, "testcase", classname=title(cell.case), name=cell.name)
         if cell.word in failing:
             message = f"{cell.word}: {cell.reason}" if cell.ratio is None else f"{cell.word}: ratio {cell.ratio:.3f}"
             ElementTree.SubElement(test, "failure", message=message, type=cell.word)
@@ -135,16 +149,10 @@ def explanation(cell: ComparedCell) -> str:
     return "; ".join(parts) or cell.reason
 
 
-FORMATS: dict[str, Callable[[Comparison, bool, Collection[str]], str]] = {
-    "table": markdown,
-    "markdown": markdown,
-    "csv": csv,
-    "json": to_json,
-    "junit": junit,
-}
+FORMATS: dict[str, Callable[[Comparison, Collection[str]], str]] = {"csv": csv, "json": to_json, "junit": junit}
 
 
-def opening(comparison: Comparison, common: str) -> list[str]:
+def _opening(comparison: Comparison, common: str) -> list[str]:
     """The lines above the table: how to read a ratio, the machine, the common part of all rows, allowed facts."""
     lines = [f"{comparison.new} over {comparison.base}: above 1 is slower, or more memory"]
     if comparison.movement:
@@ -152,12 +160,6 @@ def opening(comparison: Comparison, common: str) -> list[str]:
     lines += [f"all comparisons: {common}"]
     lines += [f"allowed: {fact}" for fact in comparison.allowed]
     return lines + [f"changed: {line}" for line in comparison.changed]
-
-
-def _closing(comparison: Comparison) -> list[str]:
-    lines = [summary(comparison)]
-    command = comparison.ab_command
-    return [*lines, f"To decide, run both versions in one A/B test: `{command}`"] if command else lines
 
 
 def changes_of(comparison: Comparison) -> tuple[str, Table]:

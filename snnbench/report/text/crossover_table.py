@@ -1,11 +1,12 @@
 """The table of crossovers: the size from which a GPU pays, by library."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from snnbench.analysis.crossover import Crossover, crossovers
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
-from snnbench.report.section import Table
+from snnbench.report.findings import Findings
+from snnbench.report.section import Section, Table
 from snnbench.report.text.table import captions
 
 TITLE = "From which size a GPU pays"
@@ -14,6 +15,12 @@ LEGEND = (
     "ratio: time on the GPU over time on the CPU, of each library's fastest contender there, at the smallest and the "
     "largest size. A size between two measured ones is read off a straight line on a logarithmic scale."
 )
+
+
+def sections(findings: Findings) -> Iterator[Section]:
+    """The table, if a library has times on both kinds of device."""
+    if (crossings := table(findings.results, findings.headline)).rows:
+        yield Section("crossover", TITLE, tables=[crossings], closing=[LEGEND])
 
 
 def table(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:

@@ -1,13 +1,14 @@
 """The table of epochs: each strategy of a contender beside the loader alone and the network alone, and their bound."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from snnbench.analysis.epochs import BOTH, COMPUTE, LOADER, Epoch, epochs, like_strategies
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 from snnbench.recording.record import Record
+from snnbench.report.findings import Findings
 from snnbench.report.numbers import between, counted, listed
-from snnbench.report.section import Table
+from snnbench.report.section import Section, Table
 from snnbench.units import number
 
 TITLE = "Epochs by strategy"
@@ -26,10 +27,18 @@ LEGEND = (
 )
 
 
-def tables(by_case: Mapping[Case, Sequence[Result]]) -> list[tuple[str, Table]]:
-    """(title, table) for each group of cases that differ in strategy and workers only, the fastest library first."""
+def sections(findings: Findings) -> Iterator[Section]:
+    """The tables, if epochs were timed with their loader alone and their network alone."""
+    if shown := tables(findings.results):
+        said = sentences(findings.results, findings.recording.records)
+        yield Section("epochs", TITLE, tables=shown, remarks=said, closing=[LEGEND])
+
+
+def tables(by_case: Mapping[Case, Sequence[Result]]) -> list[Table]:
+    """A table for each group of cases that differ in strategy and workers only, the fastest library first."""
     return [
-        (_title(group), Table(COLUMNS, _rows(group), numbers=NUMBERS, leaving=LEAVING)) for group in _groups(by_case)
+        Table(COLUMNS, _rows(group), caption=_title(group), numbers=NUMBERS, leaving=LEAVING)
+        for group in _groups(by_case)
     ]
 
 
@@ -65,7 +74,7 @@ def _by_contender(group: Iterable[Epoch]) -> dict[str, list[Epoch]]:
 def _title(group: Sequence[Epoch]) -> str:
     case = group[0].case
     data = getattr(case, "data", "")
-    return f"{TITLE}: {case.PREFIX}{data}, {case.profile}, {case.sizes('workers')} on {case.device}"
+    return f"{case.PREFIX}{data}, {case.profile}, {case.sizes('workers')} on {case.device}"
 
 
 def _rows(group: Sequence[Epoch]) -> list[list[str]]:

@@ -1,11 +1,11 @@
 """The forecast of a config as tables: a row for each contender in each case, and the time of all in one line."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from snnbench.cases.case import Case
 from snnbench.report.numbers import counted
-from snnbench.report.section import Table
-from snnbench.report.text import table as tables
+from snnbench.report.section import Report, Section, Table
 from snnbench.report.text.table import captions
 from snnbench.run.estimate import format_duration
 from snnbench.run.forecast import SKIPPED, TOO_LARGE, Forecast
@@ -14,28 +14,16 @@ from snnbench.units import quantity
 LOWER_BOUND = ">=: the bytes of the arrays alone, since no recording has this contender's memory"
 
 
-def markdown(forecasts: Sequence[Forecast]) -> str:
-    """All of it in Markdown."""
-    common, groups = cases(forecasts)
-    lines = [f"All cases: {common}."]
-    for heading, table in groups:
-        lines += ["", *([f"### {heading}", ""] if heading else []), tables.markdown(table)]
-    lines += ["", *(f"- {line}" for line in (*legend(forecasts), *too_much(forecasts))), "", summary(forecasts)]
-    return "\n".join(lines) + "\n"
-
-
-def legend(forecasts: Sequence[Forecast]) -> list[str]:
-    """What the sign of a lower bound means, if there is one."""
-    return [LOWER_BOUND] if any(one.is_lower_bound for one in forecasts) else []
-
-
-def cases(forecasts: Sequence[Forecast]) -> tuple[str, list[tuple[str, Table]]]:
-    """The common part of the titles of all cases; and the rest of each title, with the table of the case."""
+def report(forecasts: Sequence[Forecast]) -> Report:
+    """A table for each case, then all that does not fit, and the whole time."""
     by_case: dict[Case, list[Forecast]] = {}
     for each in forecasts:
         by_case.setdefault(each.work.case, []).append(each)
     common, own = captions(by_case)
-    return common, [(own[case], _table(group)) for case, group in by_case.items()]
+    tables = [replace(_table(group), caption=own[case]) for case, group in by_case.items()]
+    legend = [LOWER_BOUND] if any(one.is_lower_bound for one in forecasts) else []
+    shown = Section("forecast", "", tables=tables, closing=legend, remarks=list(too_much(forecasts)))
+    return Report(notes=[f"all cases: {common}"], sections=[shown], ending=[summary(forecasts)])
 
 
 def _table(forecasts: Sequence[Forecast]) -> Table:

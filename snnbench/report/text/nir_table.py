@@ -1,4 +1,4 @@
-"""The output of `snnbench nir`: a row for each graph, time step and library, in Markdown, CSV and JSON."""
+"""The output of `snnbench nir`: a row for each graph, time step and library, as a report, CSV and JSON."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -6,8 +6,7 @@ from typing import Any
 
 from snnbench.conformance.network import BUSIEST
 from snnbench.recording.conformance import Conformance, Row
-from snnbench.report.section import Table
-from snnbench.report.text import table as tables
+from snnbench.report.section import Report, Section, Table
 from snnbench.report.text.table import to_csv
 
 COLUMNS = ("graph", "dt s", "library", "version", "verdict", "rate", "expected", "differ", "first at", "cause")
@@ -24,14 +23,21 @@ LEGEND = (
 )
 
 
-def markdown(conformance: Conformance) -> str:
-    """Every verdict, then each difference, then why importers gave no output."""
+def report(conformance: Conformance, is_brief: bool = False) -> Report:
+    """Every verdict, then each difference, then the causes and the reasons of importers without an output.
+
+    A brief report has all in one table, which is less wide.
+    """
     compared = [row for row in conformance.rows if row.comparison and row.verdict != "exact"]
-    declined = [row for row in conformance.rows if not row.comparison]
-    parts = [title(conformance), tables.markdown(verdicts(conformance.rows)), tables.markdown(rows_of(compared))]
-    lists = [LEGEND, [tables.escaped(f"{library}: {words}") for library, words in explanations(declined)]]
-    parts += ["\n".join(f"- {line}" for line in lines) for lines in lists if lines]
-    return "\n\n".join(parts) + "\n"
+    words = [row.verdict for row in conformance.rows]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    whole = [verdicts(conformance.rows), *([rows_of(compared)] if compared else [])]
+    tables = [rows_of(conformance.rows)] if is_brief else whole
+    return Report(
+        about=title(conformance),
+        sections=[Section("verdicts", "", tables=tables, closing=LEGEND, remarks=explanations(conformance.rows))],
+        ending=[f"{len(words)} rows: {counts}"],
+    )
 
 
 def verdicts(rows: Iterable[Row]) -> Table:
@@ -61,13 +67,13 @@ def rows_of(rows: Iterable[Row]) -> Table:
     return Table(COLUMNS, [_cells(row) for row in rows], numbers=NUMBERS, leaving=leaving)
 
 
-def explanations(rows: Iterable[Row]) -> list[tuple[str, str]]:
-    """(library, words) for every cause and every reason, each once, with its graphs and time steps."""
+def explanations(rows: Iterable[Row]) -> list[str]:
+    """Every cause and every reason once, with its library, its graphs and its time steps."""
     where: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if words := _cause(row):
             where.setdefault((row.library, f"{row.verdict}: {words}"), []).append(f"{row.graph} {row.dt:g}")
-    return [(library, f"{words} ({', '.join(cells)})") for (library, words), cells in sorted(where.items())]
+    return [f"{library}: {words} ({', '.join(cells)})" for (library, words), cells in sorted(where.items())]
 
 
 def csv(conformance: Conformance) -> str:
@@ -80,7 +86,7 @@ def to_json(conformance: Conformance) -> str:
     return json.dumps(conformance.as_dict(), indent=1, allow_nan=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[Conformance], str]] = {"markdown": markdown, "csv": csv, "json": to_json}
+FORMATS: dict[str, Callable[[Conformance], str]] = {"csv": csv, "json": to_json}
 
 
 def _cells(row: Row) -> list[str]:

@@ -1,14 +1,13 @@
-"""The output of `operations`: tables for a terminal or in Markdown, CSV and JSON."""
+"""The output of `operations`: a report, CSV and JSON."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from snnbench.analysis.operation_counts import DEFINITIONS, Counts
 from snnbench.cases.case import Case
-from snnbench.report.section import Table
-from snnbench.report.text import table as tables
+from snnbench.report.section import Report, Section, Table
 from snnbench.report.text.table import captions, to_csv
 from snnbench.report.wording import forward_title, title
 from snnbench.units import number, quantity
@@ -44,9 +43,16 @@ VALUES = (
 CSV_COLUMNS = ("case", "title", *VALUES, "samples", "reason")
 
 
-def markdown(works: Works) -> str:
-    """A table for each part of the work, in Markdown."""
-    return "\n".join(_lines(works))
+def report(works: Works) -> Report:
+    """Tables of connections and neurons, a row for each work, and why numbers are missing or of a part of the batch."""
+    common, own = captions((counts.case for counts, _ in works), forward_title)
+    tables = [
+        Table(("work", *columns), [_row(counts, own[counts.case], columns) for counts, _ in works], caption=heading)
+        for heading, columns in (("connections", CONNECTIONS), ("neurons", NEURONS))
+    ]
+    reasons = [f"{own[counts.case] or 'all cases'}: {counts.reason}" for counts, _ in works if counts.reason]
+    shown = Section("operations", "", tables=tables, closing=LEGEND, remarks=reasons)
+    return Report(notes=[f"all cases: {common}"], sections=[shown])
 
 
 def csv(works: Works) -> str:
@@ -72,25 +78,7 @@ def to_json(works: Works) -> str:
     return json.dumps({"definitions": DEFINITIONS, "cases": entries}, indent=1, allow_nan=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[Works], str]] = {"table": markdown, "markdown": markdown, "csv": csv, "json": to_json}
-
-
-def common_and_tables(works: Works) -> tuple[str, list[tuple[str, Table]]]:
-    """The part of the titles that all works share, and tables of connections and neurons, a row for each work."""
-    common, own = captions((counts.case for counts, _ in works), forward_title)
-    tables = [
-        (heading, Table(("work", *columns), [_row(counts, own[counts.case], columns) for counts, _ in works]))
-        for heading, columns in (("connections", CONNECTIONS), ("neurons", NEURONS))
-    ]
-    return common, tables
-
-
-def reasons(works: Works) -> Iterator[str]:
-    """Why numbers are missing or are of a part of the batch, once for each work."""
-    _, own = captions((counts.case for counts, _ in works), forward_title)
-    for counts, _ in works:
-        if counts.reason:
-            yield f"{own[counts.case] or 'all cases'}: {counts.reason}"
+FORMATS: dict[str, Callable[[Works], str]] = {"csv": csv, "json": to_json}
 
 
 def amount(count: float | None) -> str:
@@ -101,18 +89,6 @@ def amount(count: float | None) -> str:
         ((size, letter) for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")) if count >= size), (1, "")
     )
     return f"{number(count / size)}{letter}"
-
-
-def _lines(works: Works) -> Iterator[str]:
-    common, drawn = common_and_tables(works)
-    yield f"all cases: {common}"
-    for heading, rows in drawn:
-        yield f"\n### {heading}\n"
-        yield tables.markdown(rows)
-    yield ""
-    for line in (*LEGEND, *reasons(works)):
-        yield f"- {line}"
-    yield ""
 
 
 def _row(counts: Counts, name: str, columns: Mapping[str, str]) -> Sequence[str]:

@@ -1,12 +1,13 @@
 """The table of pipelines: measured times beside those that the two models predict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from snnbench.analysis.pipeline_model import PipelineTimes
 from snnbench.analysis.pipelines import pipelines
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
-from snnbench.report.section import Table
+from snnbench.report.findings import Findings
+from snnbench.report.section import Section, Table
 from snnbench.report.text.table import captions
 from snnbench.units import MS, number
 
@@ -28,6 +29,12 @@ def times_ms(times: PipelineTimes) -> tuple[float, float]:
 
 
 TITLE = "Pipelines of devices beside two models"
+
+
+def sections(findings: Findings) -> Iterator[Section]:
+    """The table, if there is a pipeline of two devices or more."""
+    if (predicted := predictions(findings.results, findings.headline)).rows:
+        yield Section("pipelines", TITLE, tables=[predicted], closing=[LOWER_BOUNDS])
 
 
 def predictions(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:

@@ -1,13 +1,14 @@
-"""The output of `rank`: tables in Markdown, CSV and JSON."""
+"""The output of `rank`: a report, CSV and JSON."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from snnbench import measures
 from snnbench.analysis.rank import Entry, Mean, Ranked, Ranking
-from snnbench.report.section import Table
-from snnbench.report.text import table as tables
+from snnbench.report.numbers import gathered
+from snnbench.report.section import Report, Section, Table
 from snnbench.report.text.table import captions, interval, rounded, to_csv
 from snnbench.report.wording import title
 from snnbench.units import quantities, quantity
@@ -15,6 +16,10 @@ from snnbench.units import quantities, quantity
 METRICS = {"time": measures.Ranked("ns", "times", "slower", "faster"), **measures.ranked()}
 """The metrics that are ranked: their unit, their name for several, and the words of a test."""
 
+LEGEND = (
+    "rank: {one_rank} of that rank; ratio: {metric} over that of {baseline}",
+    "interval: of the ratio; word: the verdict of the test against {baseline}",
+)
 CSV_COLUMNS = (
     *("case", "title", "phase", "rank", "contender", "{0}", "low_{1}", "high_{1}", "trials_{1}"),
     *("ratio", "low", "high", "p", "q", "word", "reason"),
@@ -22,9 +27,29 @@ CSV_COLUMNS = (
 """{0} is the metric with its unit, {1} the unit."""
 
 
-def markdown(ranked: Ranked) -> str:
-    """The rankings in Markdown."""
-    return "\n".join(_lines(ranked))
+def report(ranked: Ranked) -> Report:
+    """A table for each case and phase, the contenders without a rank, and means of ratios over several cases."""
+    common, own = captions({ranking.case: None for ranking in ranked.rankings})
+    names = {"baseline": ranked.baseline, "metric": ranked.metric, "one_rank": one_rank(ranked.metric)}
+    apart, tables = [], []
+    for ranking in ranked.rankings:
+        heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
+        apart += [(heading, f"{name}: not ranked: {reason}") for name, reason in ranking.apart]
+        if ranking.entries:
+            tables.append(replace(ranking_table(ranking, ranked.baseline, ranked.metric), caption=heading))
+    means = [mean for mean in ranked.means if mean.known > 1]
+    lacking = [f"{_heading(mean)}: no contender has all cases" for mean in means if not mean.ratios]
+    lines = [f"all cases: {common}", ranked.lacking, *(f"allowed: {fact}" for fact in ranked.allowed)]
+    return Report(
+        ranked.recording,
+        f"{METRICS[ranked.metric].plural} over those of {ranked.baseline}",
+        [line for line in lines if line],
+        [
+            Section("ranks", "", tables=tables, closing=[line.format(**names) for line in LEGEND] if tables else ()),
+            Section("apart", "", remarks=gathered(apart)),
+            Section("means", "", tables=[_mean_table(mean) for mean in means if mean.ratios], remarks=lacking),
+        ],
+    )
 
 
 def csv(ranked: Ranked) -> str:
@@ -63,36 +88,19 @@ def to_json(ranked: Ranked) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[Ranked], str]] = {"table": markdown, "markdown": markdown, "csv": csv, "json": to_json}
+FORMATS: dict[str, Callable[[Ranked], str]] = {"csv": csv, "json": to_json}
 
 
-def _lines(ranked: Ranked) -> Iterator[str]:
-    common, own = captions({ranking.case: None for ranking in ranked.rankings})
-    plural = METRICS[ranked.metric].plural
-    yield f"{ranked.recording}: {plural} over those of {ranked.baseline}; {one_rank(ranked.metric)}"
-    yield f"\nall cases: {common}"
-    facts = [*([ranked.lacking] if ranked.lacking else []), *(f"allowed: {fact}" for fact in ranked.allowed)]
-    yield from (f"\n{fact}" for fact in facts)
-    for ranking in ranked.rankings:
-        heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
-        yield f"\n### {heading or 'not timed'}\n"
-        if ranking.entries:
-            yield tables.markdown(ranking_table(ranking, ranked.baseline, ranked.metric))
-        yield from ([""] if ranking.entries and ranking.apart else [])
-        yield from (f"- not ranked: {name}: {reason}" for name, reason in ranking.apart)
-    for mean in ranked.means:
-        yield f"\n### geometric mean of ratios: {mean.phase}, {', '.join(mean.of)}: {_of(mean)}"
-        if mean.ratios:
-            yield ""
-            rows = [(name, f"{ratio:.3f}") for name, ratio in sorted(mean.ratios.items(), key=lambda item: item[1])]
-            yield tables.markdown(Table(("library", "ratio"), rows))
-    yield ""
-
-
-def _of(mean: Mean) -> str:
-    """The number of cases of a mean, and the contenders that lack cases."""
+def _heading(mean: Mean) -> str:
+    """What a mean is of, the number of its cases, and the contenders that lack cases."""
     absent = ", ".join(f"{name} lacks {count}" for name, count in mean.lacking.items())
-    return f"n = {mean.cases} of {mean.known} cases" + (f" ({absent})" if absent else "")
+    cases = f"{mean.cases} of {mean.known} cases" + (f" ({absent})" if absent else "")
+    return f"geometric mean of ratios: {mean.phase}, {', '.join(mean.of)}, {cases}"
+
+
+def _mean_table(mean: Mean) -> Table:
+    rows = [(name, f"{ratio:.3f}") for name, ratio in sorted(mean.ratios.items(), key=lambda item: item[1])]
+    return Table(("library", "ratio"), rows, caption=_heading(mean), bars="ratio")
 
 
 def one_rank(metric: str) -> str:

@@ -1,20 +1,24 @@
-"""The report in Markdown: one table for every case, contenders by the time of their training pass."""
+"""The report of a recording in words and tables: one for every case, contenders by the time of their first phase."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from snnbench import measures
-from snnbench.analysis.results import PHASES, Result, headline, reasons, results_by_case
+from snnbench.analysis.results import PHASES, Result, reasons
 from snnbench.cases.case import Case
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.reading import Recording
-from snnbench.report.section import Table
-from snnbench.report.text import epoch_table, over_cases
-from snnbench.report.text import table as tables
-from snnbench.report.wording import measured_of, missing, model, remarks, title
+from snnbench.report import answer
+from snnbench.report.findings import Findings, find
+from snnbench.report.numbers import gathered, listed
+from snnbench.report.section import Report, Section, Table
+from snnbench.report.text import crossover_table, epoch_table, pipeline_table
+from snnbench.report.text.table import captions
+from snnbench.report.wording import model, remarks, title, varying_sizes
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
+RATIO = "ratio: time over that of {}; x floor: time over the least time for its products and bytes"
 DISTANCES = (
     "library",
     "held to its own rule",
@@ -25,49 +29,94 @@ DISTANCES = (
 )
 
 
-def markdown(recordings: Sequence[Recording], heading: str = "##") -> str:
-    """Tables of all recordings."""
-    return "\n".join(part for recording in recordings for part in _recording(recording, heading)).rstrip() + "\n"
+def report(recording: Recording) -> Report:
+    """The answer of a recording, its tables, and the reasons of contenders without a time."""
+    found = find(recording)
+    about = f"{model(recording)}. {answer.coverage(recording)}."
+    about += f" {lines}." if (lines := remarks(recording)) else ""
+    common, own = captions(found.cases)
+    notes = [f"all cases: {common}"] if len(own) > 1 else []
+    return Report(recording.name, about, notes, [section for make in SECTIONS for section in make(found)])
 
 
-def coverage(recording: Recording) -> str:
-    """The number of measured cells, the outcomes of the others, and the cells that are missing."""
-    records = recording.records
-    others = Counter(record.outcome.kind for record in records if record.status != "measured")
-    measured = sum(record.status == "measured" for record in records)
-    rest = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
-    lacking = missing(recording) if recording.closed else ""
-    parts = [measured_of(recording, measured), rest, lacking, remarks(recording)]
-    return "; ".join(part for part in parts if part)
+def _answer(findings: Findings) -> Iterator[Section]:
+    if findings.results:
+        yield Section("answer", "", answer.summary(findings))
 
 
-def _recording(recording: Recording, heading: str) -> list[str]:
-    parts = [
-        f"{heading} {tables.escaped(recording.name)}",
-        "",
-        f"{tables.escaped(model(recording))}. {coverage(recording)}.",
-        "",
-    ]
-    by_case = results_by_case(recording.records)
-    for case, results in by_case.items():
-        parts += [f"{heading}# {title(case)}", "", *_table(case, results, recording.baseline), ""]
-    for about, fed in epoch_table.tables(by_case):
-        parts += [f"{heading}# {about}", "", tables.markdown(fed), ""]
-    if sentences := epoch_table.sentences(by_case, recording.records):
-        parts += [*(f"- {sentence}" for sentence in sentences), ""]
-    for phase in headline(recording.records):
-        for about, table, legend in over_cases.tables(by_case, phase):
-            parts += [f"{heading}# {about}", "", tables.markdown(table), "", legend, ""]
-    return parts
+def _times(findings: Findings) -> Iterator[Section]:
+    """A table of each case."""
+    measured = {case: measurements(case, of, findings.baseline) for case, of in findings.results.items()}
+    has_ratios = any("ratio" in table.columns for table in measured.values())
+    legend = [RATIO.format(findings.baseline)] if has_ratios else []
+    yield Section("times", "", tables=_captioned(findings, measured), closing=legend)
 
 
-def _table(case: Case, results: list[Result], baseline: str) -> list[str]:
-    shown = [result for result in results if result.verdict]
-    times = measurements(case, results, baseline)
-    lines = [tables.markdown(times), ""] if times.rows else []
-    lines += _distances(shown)
-    lines += _checked(shown)
-    return lines + [f"- {contender}: {tables.escaped(reason)}" for contender, reason in reasons(results)]
+def _distances(findings: Findings) -> Iterator[Section]:
+    """How far deviating contenders are from the neuron of each case."""
+    title = "Distance of deviating contenders from the case's own neuron"
+    away = {case: distance_table(of) for case, of in findings.results.items()}
+    if tables := _captioned(findings, away):
+        yield Section("distances", title, tables=tables)
+
+
+def _captioned(findings: Findings, by_case: Mapping[Case, Table]) -> list[Table]:
+    """The tables with rows. A caption is what differs between the cases; that of a single case is its title."""
+    own = captions(findings.cases)[1]
+    names = own if len(own) > 1 else {case: title(case) for case in own}
+    return [replace(table, caption=names[case]) for case, table in by_case.items() if table.rows]
+
+
+def _measures(findings: Findings) -> Iterator[Section]:
+    for shown in measures.reports().values():
+        yield from shown.sections(findings)
+
+
+def _reasons(findings: Findings) -> Iterator[Section]:
+    """Why contenders have no time, and how much of the answers was compared with the reference."""
+    yield Section("reasons", "", remarks=reasons_of(findings), closing=checked(findings))
+
+
+SECTIONS: tuple[Callable[[Findings], Iterable[Section]], ...] = (
+    *(_answer, _times, _distances),
+    *(epoch_table.sections, pipeline_table.sections, crossover_table.sections, _measures, _reasons),
+)
+"""The sections of a recording's report in their order. One without data is left out."""
+
+
+def reasons_of(findings: Findings, failures: bool = True) -> list[str]:
+    """Each reason once: why a contender takes no part, how it deviates and, on request, how it failed.
+
+    The size of a deviation differs from case to case; with several cases the distances have it.
+    """
+    several = len(findings.results) > 1
+    return gathered(
+        (findings.name(case), f"{contender}: {reason.partition(' (up to ')[0] if several else reason}")
+        for case, results in findings.results.items()
+        for contender, reason in reasons(results)
+        if failures or not reason.startswith("failed")
+    )
+
+
+def checked(findings: Findings) -> list[str]:
+    """How much of the answers was compared with the reference: once for all work, or by cases and contenders.
+
+    Cases of a setting with the same extents are named together. A recording without extents gives no sentence.
+    """
+    sentences: list[str] = []
+    different: set[str] = set()
+    for cases in findings.settings.values():
+        alike: dict[tuple[tuple[str, str], ...], list[Case]] = {}
+        for case in cases:
+            by_extent = extents(findings.results[case])
+            named = {extent: f" ({listed(names)})" * (len(by_extent) > 1) for extent, names in by_extent.items()}
+            alike.setdefault(tuple(named.items()), []).append(case)
+            different |= by_extent.keys()
+        for compared, some in alike.items():
+            sizes = listed([varying_sizes(case, cases) for case in some])
+            where = findings.name(some[0]) + (f", {sizes}" if len(alike) > 1 else "")
+            sentences += [f"Checked in {where}: {extent}{names}." for extent, names in compared]
+    return sentences if len(different) > 1 else [f"Checked: {extent}." for extent in different]
 
 
 def measurements(case: Case, results: list[Result], baseline: str) -> Table:
@@ -125,14 +174,6 @@ def extents(results: Iterable[Result]) -> dict[str, list[str]]:
     return by_extent
 
 
-def _checked(shown: list[Result]) -> list[str]:
-    """The extent of the comparison with the reference: one line for all, or one for each extent."""
-    by_extent = extents(shown)
-    if len(by_extent) == 1:
-        return [f"Checked: {next(iter(by_extent))}.", ""]
-    return [*(f"- checked: {extent} ({', '.join(names)})" for extent, names in by_extent.items())]
-
-
 def distances(results: Iterable[Result]) -> list[list[str]]:
     """Rows of deviating contenders: the distance of their answers from the case's own neuron on the same currents."""
     rows = []
@@ -150,13 +191,9 @@ def distances(results: Iterable[Result]) -> list[list[str]]:
 
 
 def distance_table(results: Iterable[Result]) -> Table:
-    """The distances as a table; without rows if no contender deviates."""
-    return Table(DISTANCES, distances(results), texts=2, leaving=("held to its own rule", *DISTANCES[3:5]))
-
-
-def _distances(results: Iterable[Result]) -> list[str]:
-    table = distance_table(results)
-    return [tables.markdown(table), ""] if table.rows else []
+    """The distances as a table; without rows if no contender with a verdict deviates."""
+    shown = [result for result in results if result.verdict]
+    return Table(DISTANCES, distances(shown), texts=2, leaving=("held to its own rule", *DISTANCES[3:5]))
 
 
 def _ratio(result: Result, base: Result, phase: str) -> str:

@@ -1,30 +1,13 @@
-"""Tables in Markdown and as CSV, and the texts in their cells."""
+"""Tables as CSV, and the texts in the cells of tables."""
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from snnbench.cases.case import Case
 from snnbench.printable import uncalculated
-from snnbench.report.section import Table
 from snnbench.report.wording import title
-
-
-def markdown(table: Table) -> str:
-    """A Markdown table."""
-    lines = [list(table.columns), ["---:" if numeric else "---" for numeric in table.numeric]]
-    lines += [[escaped(cell).replace("|", "\\|") for cell in row] for row in table.rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def escaped(text: str) -> str:
-    """A text in one line of Markdown, with escapes outside of code: `<class 'x'>` is a tag, and `__init__` is bold."""
-    words, *rest = re.split(r"(`[^`]+`)", " ".join(text.split()))
-    code, others = rest[::2], rest[1::2]
-    plain = [re.sub(r"<(?=[A-Za-z/!?])|\*|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", each) for each in (words, *others)]
-    return plain[0] + "".join(each + other for each, other in zip(code, plain[1:], strict=True))
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:

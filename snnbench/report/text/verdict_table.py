@@ -1,45 +1,74 @@
-"""The table of verdicts: the result of verification for each contender in each case."""
+"""The output of `verify`: the verdict on each contender in each case or profile, and the reasons."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from snnbench.analysis.metrics import distance_checks, gradient_errors
-from snnbench.cases.case import Case
+from snnbench.cases.case import PROFILES, Case
 from snnbench.recording.record import Record
-from snnbench.report.section import Table
-from snnbench.report.text.table import escaped, markdown
+from snnbench.report.numbers import gathered
+from snnbench.report.section import Report, Section, Table
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
 STEPS = ("t", "current", "u", "expected", "got")
 COLUMNS = (*TEXTS, "spikes off", "gradients off by")
+WORST_FIRST = ("deviates", "equivalent", "exact")
+"""Verdicts; a kind of failure or skip is worse than all of them."""
+LEGEND = (
+    "exact: spikes and gradients are the reference's; equivalent: within what its number format allows",
+    "deviates: by a difference that it declares; a number counts cases if those of a profile differ",
+)
 
 
-def table(records: Iterable[Record]) -> str:
-    """Markdown: a row for each case that ran; below, the reasons of skipped cases and remarks on the others."""
+def report(records: Iterable[Record], is_brief: bool = False) -> Report:
+    """A row for each case that ran, or in brief for each contender; below, why some were not proved to do the work."""
     ordered = sorted(records, key=lambda record: (record.label, *_case_order(record.case)))
+    said = [(record.case.profile, f"{subject(record)}: {text}") for record in ordered if (text := remark(record))]
     rows = [_row(record) for record in ordered if record.status != "skipped"]
-    remarks: dict[str, list[str]] = {}
-    for record in ordered:
-        if sentence := remark(record):
-            where = remarks.setdefault(f"{subject(record)}: {sentence}", [])
-            profile = record.case.profile
-            where += [profile] if profile not in where else []
-    parts = [markdown(Table(COLUMNS, rows, len(TEXTS)))]
-    parts += ["\n".join(f"- {escaped(remark)} ({', '.join(where)})" for remark, where in remarks.items())]
-    parts += [f"{escaped(title)}:\n\n{markdown(table)}" for title, table in first_wrong(ordered)]
-    return "\n\n".join(parts)
+    shown = matrix(ordered) if is_brief else Table(COLUMNS, rows, len(TEXTS))
+    counts = Counter(str(record.outcome.verdict or record.outcome.kind) for record in ordered)
+    return Report(
+        sections=[
+            Section("verdicts", "", tables=[shown], closing=LEGEND, remarks=gathered(said)),
+            Section("first-wrong", "", tables=first_wrong(ordered)),
+        ],
+        ending=[f"{len(ordered)} cases: {', '.join(f'{count} {word}' for word, count in counts.most_common())}"],
+    )
 
 
-def first_wrong(records: Iterable[Record]) -> list[tuple[str, Table]]:
-    """A title and a table for each contender whose spikes are wrong: the first steps of its first wrong neuron."""
-    by_contender: dict[str, tuple[str, Table]] = {}
+def matrix(records: Sequence[Record]) -> Table:
+    """The verdict of each contender in each profile."""
+    profiles = sorted({record.case.profile for record in records}, key=list(PROFILES).index)
+    versions = {record.label: record.version for record in records if record.version}
+    rows = []
+    for label in dict.fromkeys(record.label for record in records):
+        of_label = [record for record in records if record.label == label]
+        verdicts = [_word([one for one in of_label if one.case.profile == profile]) for profile in profiles]
+        rows.append([label, versions.get(label, ""), *verdicts])
+    columns = ("library", "version", *profiles)
+    return Table(columns, rows, texts=len(columns), leaving=("version",))
+
+
+def first_wrong(records: Iterable[Record]) -> list[Table]:
+    """A table for each contender whose spikes are wrong: the first steps of its first wrong neuron."""
+    by_contender: dict[str, Table] = {}
     for record in records:
         for name, check in record.checks.items() if record.outcome.kind == "incorrect" else ():
             if rows := check.get("steps"):
                 title = f"{record.label}, {_work(record.case)}, {name}: its first wrong neuron"
                 cells = [[f"{number:g}" for number in row] for row in rows]
-                by_contender.setdefault(record.label, (title, Table(STEPS, cells, 0)))
+                by_contender.setdefault(record.label, Table(STEPS, cells, 0, title))
     return list(by_contender.values())
+
+
+def _word(records: Iterable[Record]) -> str:
+    """The worst result of some cases, and the counts of others if they differ."""
+    counts = Counter(str(record.outcome.verdict or record.outcome.kind) for record in records)
+    words = sorted(counts, key=lambda word: WORST_FIRST.index(word) if word in WORST_FIRST else -1)
+    if len(words) < 2:
+        return words[0] if words else "-"
+    return ", ".join(f"{word} {counts[word]}" for word in words)
 
 
 def _row(record: Record) -> list[str]:
