@@ -25,7 +25,7 @@ from snnbench.recording.record import Record, RecordingError
 from snnbench.run import known_outcomes, verifier
 from snnbench.run.endings import record_of
 from snnbench.run.process import Broken, Stopped, stopping
-from snnbench.run.runner import Task, known_outcome, measure_in_relay, measure_together
+from snnbench.run.runner import Lane, Task
 from snnbench.run.setup import RunContext
 from snnbench.run.store import Store
 from snnbench.worker import floor
@@ -96,6 +96,11 @@ def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]
     return dealt
 
 
+def _has_one_process(cell: Cell) -> bool:
+    """Whether a single process measures a cell, which can prepare while others measure."""
+    return cell.case.processes == 1 and cell.measure != VERIFY
+
+
 VERIFY = "verify"
 """The measure of cells without a time."""
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
@@ -143,16 +148,32 @@ class Executor:
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
         """Run the missing cells of `plan`, then measure disturbed cells again.
 
-        Rounds repeat as often as the protocol allows. An interrupt records the cells that it stopped as cancelled.
+        Rounds repeat as often as the protocol allows; each has the whole plan, so that every case keeps its card. An
+        interrupt records the cells that it stopped as cancelled.
         """
-        self._run(plan, cards)
-        while again := self._disturbed(plan):
+        # A cell on several cards sees all of them, and holds the CPUs, which every cell on a card shares.
+        on_card = {cell: cell.case.device.startswith("cuda") and cell.case.processes == 1 for cell in plan}
+        on_cards = [cell for cell in plan if on_card[cell]]
+        on_cpus = [cell for cell in plan if not on_card[cell]]
+        while True:
+            self._at_once([cell for cell in on_cpus if cell.measure == VERIFY])
+            self._in_turn([cell for cell in on_cpus if cell.measure != VERIFY], self._lane())
+            dealt = deal(on_cards, self._with_cpus(on_cards, cards))
+            if len(dealt) <= 1:
+                self._in_turn(on_cards, self._lane(cards[0] if cards else None))
+            else:
+                lanes = [(own, self._lane(card, number)) for number, (card, own) in enumerate(dealt.items())]
+                self._side_by_side([partial(self._in_turn, own, lane) for own, lane in lanes])
+            if not (again := self._disturbed(plan)):
+                return
             self.run.say(f"{len(again)} of {len(plan)} cells were disturbed, and are measured again")
             for key in again:
                 self._done.pop(key)
                 self._attempts.current[key] = self._attempts.next[key]
             self.progress.add(list(again.values()))
-            self._run(plan, cards)  # the whole plan, so that each case keeps its card
+
+    def _lane(self, card: Card | None = None, number: int = 0) -> Lane:
+        return Lane(self.run, self._known, card, number=number)
 
     def _disturbed(self, plan: Sequence[Cell]) -> dict[str, Cell]:
         """The cells to be measured once more, in the order of the plan. Only the whole recording shows them."""
@@ -160,27 +181,14 @@ class Executor:
         due = {key for key, attempt in self._attempts.next.items() if attempt <= self.run.protocol.remeasure}
         return {key: cell for cell in plan if (key := self.run.key(cell)) in due} if due else {}
 
-    def _run(self, plan: Sequence[Cell], cards: Sequence[Card]) -> None:
-        on_cards = [cell for cell in plan if cell.case.device.startswith("cuda") and cell.case.processes == 1]
-        # A cell on several cards sees all of them, and holds the CPUs, which every cell on a card shares.
-        rest = [cell for cell in plan if cell not in set(on_cards)]
-        self._at_once([cell for cell in rest if cell.measure == VERIFY])
-        self._in_turn([cell for cell in rest if cell.measure != VERIFY], None)
-        dealt = deal(on_cards, self._with_cpus(on_cards, cards))
-        if len(dealt) <= 1:
-            self._in_turn(on_cards, cards[0] if cards else None)
-        else:
-            works = enumerate(dealt.items())
-            self._side_by_side([partial(self._in_turn, cells, card, lane=lane) for lane, (card, cells) in works])
-
     def _at_once(self, cells: Sequence[Cell]) -> None:
         """Verify cells on the CPU, as many at once as there are CPUs: nothing is timed. Compiled ones come last."""
         sharing = Sharing(cells, partial(verifier.group_of, run=self.run), self.run.compiles)
         count = min(cpus.usable_cpus(), len(cells))
-        self._side_by_side([partial(self._verify, sharing) for _ in range(count)])
+        self._side_by_side([partial(self._verify, sharing, self._lane()) for _ in range(count)])
 
-    def _verify(self, sharing: Sharing, stop: int) -> None:
-        with verifier.Verifier(self.run, self._known, stop) as verifying:
+    def _verify(self, sharing: Sharing, lane: Lane, stop: int) -> None:
+        with verifier.Verifier(replace(lane, stop=stop)) as verifying:
             for cell in sharing.cells():
                 for task in self._left([cell]):
                     self._measure([task], verifying.measure(task))
@@ -193,39 +201,21 @@ class Executor:
             self.run.say(f"{most} of {len(cards)} cards: a cell takes {widest} CPUs of its own (case.threads)")
         return cards[:most]
 
-    def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, lane: int = 0) -> None:
+    def _in_turn(self, cells: Iterable[Cell], lane: Lane, stop: int | None = None) -> None:
+        lane = replace(lane, stop=stop)
         waiting: list[Task] = []  # single cells, which prepare together
         for group in together(cells):
-            left = self._left(group)
-            if not left:
-                continue
-            if self._can_wait(left):
-                if not self._fit([*waiting, *left]):
-                    self._in_relay(waiting, card, stop, lane)
-                    waiting = []
-                waiting += left
-                continue
-            if self._needs_worker(left):
-                self._in_relay(waiting, card, stop, lane)
+            tasks = self._left(group)
+            needs_worker = any(lane.known_outcome(task.cell) is None for task in tasks)
+            can_wait = needs_worker and len(tasks) == 1 and _has_one_process(tasks[0].cell)
+            if needs_worker and not (can_wait and self._fit([*waiting, *tasks])):
+                self._measure(waiting, lane.relay(waiting))
                 waiting = []
-            self._measure(left, measure_together(left, self.run, self._known, card, stop, lane))
-        self._in_relay(waiting, card, stop, lane)
-
-    def _in_relay(self, tasks: Sequence[Task], card: Card | None, stop: int | None, lane: int) -> None:
-        """Measure cells one after the other, with workers that prepare together."""
-        given = self.run, self._known, card, stop, lane
-        if len(tasks) > 1:
-            self._measure(tasks, measure_in_relay(tasks, *given))
-        elif tasks:
-            self._measure(tasks, measure_together(tasks, *given))
-
-    def _can_wait(self, tasks: Sequence[Task]) -> bool:
-        """Whether this is a single cell that a single process measures."""
-        cell = tasks[0].cell
-        return len(tasks) == 1 and cell.case.processes == 1 and cell.measure != VERIFY and self._needs_worker(tasks)
-
-    def _needs_worker(self, tasks: Sequence[Task]) -> bool:
-        return any(known_outcome(task.cell, self.run, self._known) is None for task in tasks)
+            if can_wait:
+                waiting += tasks
+            else:
+                self._measure(tasks, lane.measure(tasks))
+        self._measure(waiting, lane.relay(waiting))
 
     def _fit(self, tasks: Sequence[Task]) -> bool:
         """Whether the workers of these cells may prepare at once."""

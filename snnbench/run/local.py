@@ -46,7 +46,18 @@ def run(request: Request) -> Recording:
     with append(folder_for(request, header), header, machine) as writer:
         writer.plan(counts(request, plan, all_works))
         writer.environments(versions(setups))
-        measure(request, plan, same, cards, writer)
+        _begin(request, plan, same, writer)
+        try:
+            for part in parts(plan, request.test, writer.folder, same):
+                done = writer.done(request.retry)
+                with shown([cell for cell in part if same.key(cell) not in done], same.effort) as progress:
+                    stops_early = bool(request.test and request.test.stops_early)
+                    Executor(same, InFolder(writer), progress, request.retry, stops_early).execute(part, cards)
+        except KeyboardInterrupt:
+            say(f"{writer.folder}: all records are kept, and the same command continues")
+            raise
+        if request.test and request.test.stops_early:
+            writer.plan({"planned": len(reading.read(writer.folder).records)})
         recording = reading.read(writer.folder)
         again = sum(record.repeated(one.outcome) for one in recording.records)
         writer.finish(not again)
@@ -123,8 +134,8 @@ def versions(setups: Mapping[str, Setup]) -> dict[str, dict[str, str]]:
     return {interpreter.key: interpreter.versions for interpreter in interpreters if interpreter.key}
 
 
-def measure(request: Request, plan: Sequence[Cell], same: RunContext, cards: Sequence[Card], writer: Writer) -> None:
-    """Measure the cells of the plan that the recording lacks."""
+def _begin(request: Request, plan: Sequence[Cell], same: RunContext, writer: Writer) -> None:
+    """Say what the recording has of the plan, and what has changed since it began."""
     done = writer.done(request.retry)
     left = [cell for cell in plan if same.key(cell) not in done]
     if left:
@@ -135,18 +146,6 @@ def measure(request: Request, plan: Sequence[Cell], same: RunContext, cards: Seq
     disturbed = any(attempt <= same.protocol.remeasure for attempt in writer.attempts().next.values())
     if (left or disturbed) and (differing := writer.resume()):
         say(f"{writer.folder}: changed since it began: {', '.join(differing)}; {reading.MACHINE} has the values")
-    try:
-        for part in parts(plan, request.test, writer.folder, same):
-            done = writer.done(request.retry)
-            left = [cell for cell in part if same.key(cell) not in done]
-            with shown(left, same.effort) as progress:
-                stops = bool(request.test and request.test.stops_early)
-                Executor(same, InFolder(writer), progress, request.retry, stops).execute(part, cards)
-    except KeyboardInterrupt:
-        say(f"{writer.folder}: all records are kept, and the same command continues")
-        raise
-    if request.test and request.test.stops_early:
-        writer.plan({"planned": len(reading.read(writer.folder).records)})
 
 
 def execute(plan: Sequence[Cell], run: RunContext, kept: InMemory) -> None:

@@ -12,8 +12,8 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -177,7 +177,6 @@ class Worker:
         if self.process.returncode:
             compiler_caches.release_locks(self.extensions)
 
-
     def ask(
         self, request: Question, timeout_s: float, stop: int | None = None, announce: Announce = silent
     ) -> Ending | None:
@@ -206,74 +205,33 @@ class Worker:
 def started(
     python: Path,
     adapter: Path,
-    request: Question,
     env: Mapping[str, str],
     stale_s: float,
+    request: Question | None = None,
     ends: Ends | None = None,
 ) -> Iterator[Worker]:
-    """A worker that does one request, and is gone when the context ends. Raises OSError if it cannot be started.
+    """A worker that does one request or, without one, a server that answers them one after the other (Worker.ask).
 
-    Another thread or the same one starts the other workers of `ends`. Locks of compilers older than `stale_s` are
-    released.
+    It is gone when the context ends. Another thread or the same one starts the other workers of `ends`. Locks of
+    compilers older than `stale_s` are released. Raises OSError if it cannot be started.
     """
-    with tempfile.TemporaryFile() as standard_input, _emptied(request.measure == "time") as caches:
-        standard_input.write(request.encode().encode())
-        standard_input.seek(0)
-        options = ends.options if ends else ()
-        with _process(python, adapter, options, standard_input, {**env, **caches}, stale_s, ends) as worker:
-            yield worker
-
-
-@contextmanager
-def serving(python: Path, adapter: Path, env: Mapping[str, str], stale_s: float) -> Iterator[Worker]:
-    """A worker that answers requests one after the other (Worker.ask), and is gone when the context ends.
-
-    Raises OSError if it cannot be started.
-    """
-    with _process(python, adapter, ("--serve",), subprocess.PIPE, env, stale_s) as worker:
-        yield worker
-        if not worker.ended:  # it ends by itself: the locks of a worker that is killed would be released
-            _end_input(worker.process)
-
-
-def _end_input(process: "subprocess.Popen[bytes]") -> None:
-    """Close a server's input, and wait until it has ended, without reaping it."""
-    assert process.stdin is not None
-    process.stdin.close()
-    pidfd = os.pidfd_open(process.pid)
-    try:
-        select.select([pidfd], [], [], LONGEST_END_S)
-    finally:
-        os.close(pidfd)
-
-
-@contextmanager
-def _emptied(is_timed: bool) -> Iterator[dict[str, str]]:
-    """Variables that name an empty folder as the compilers' caches of a timed worker; none for another worker."""
-    with tempfile.TemporaryDirectory(prefix="snnbench-", ignore_cleanup_errors=True) as empty:
-        yield dict.fromkeys(compiler_caches.CACHES, empty) if is_timed else {}
-
-
-@contextmanager
-def _process(
-    python: Path,
-    adapter: Path,
-    options: Sequence[str],
-    standard_input: IO[bytes] | int,
-    env: Mapping[str, str],
-    stale_s: float,
-    ends: Ends | None = None,
-) -> Iterator[Worker]:
     extensions = compiler_caches.extensions_folder(env, python)
     compiler_caches.release_locks(extensions, older_than_s=stale_s)
     mark = uuid.uuid4().hex
+    options = ("--serve",) if request is None else ends.options if ends else ()
     read_fd, write_fd = os.pipe()
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryFile() as asked, ExitStack() as stack:
         own = {survivors.WORKER_ID: mark, compiler_caches.EXTENSIONS: str(extensions)}
+        if request is not None:
+            asked.write(request.encode().encode())
+            asked.seek(0)
+            if request.measure == "time":  # its compilers begin with empty caches
+                folder = tempfile.TemporaryDirectory(prefix="snnbench-", ignore_cleanup_errors=True)
+                own |= dict.fromkeys(compiler_caches.CACHES, stack.enter_context(folder))
         try:
             process = subprocess.Popen(
                 [*command(python, adapter), "--reply-fd", str(write_fd), *options],
-                stdin=standard_input,
+                stdin=subprocess.PIPE if request is None else asked,
                 stdout=log,
                 stderr=log,
                 env={**env, **own},
@@ -290,11 +248,24 @@ def _process(
         worker = Worker(process, mark, read_fd, log, extensions)
         try:
             yield worker
+            if request is None and not worker.ended:  # by itself: the locks of a worker that is killed are released
+                _end_input(process)
         finally:
             worker.end()
             if process.stdin:
                 with suppress(BrokenPipeError):  # of a request that it did not read
                     process.stdin.close()
+
+
+def _end_input(process: "subprocess.Popen[bytes]") -> None:
+    """Close a server's input, and wait until it has ended, without reaping it."""
+    assert process.stdin is not None
+    process.stdin.close()
+    pidfd = os.pidfd_open(process.pid)
+    try:
+        select.select([pidfd], [], [], LONGEST_END_S)
+    finally:
+        os.close(pidfd)
 
 
 def run(
@@ -310,7 +281,7 @@ def run(
 
     Raises OSError, CannotWait; raises Stopped once the descriptor `stop` is readable.
     """
-    with started(python, adapter, request, env, timeout_s, ends) as worker:
+    with started(python, adapter, env, timeout_s, request, ends) as worker:
         return worker.wait(timeout_s, stop)
 
 

@@ -1,10 +1,10 @@
-"""The runner: it turns a cell into exactly one record, even if its worker fails."""
+"""Lanes, in which cells run: each cell becomes exactly one record, even if its worker fails."""
 
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from snnbench.cases import nodes
 from snnbench.cases.outcome import Outcome, failed, skipped
@@ -34,188 +34,167 @@ class Task:
     announce: Announce = silent
 
 
-def measure_together(
-    tasks: Sequence[Task],
-    run: RunContext,
-    known: known_outcomes.KnownOutcomes,
-    card: Card | None = None,
-    stop: int | None = None,
-    lane: int = 0,
-) -> Generator[Record]:
-    """Run the workers of one cell, or of two that take turns, on a card if one is given. Raises process.Stopped.
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A place in which cells run one after the other: on its card, or on the CPUs.
 
-    A cell with a known outcome starts no worker. Cells that run side by side have different `lane`s, and so different
-    CPUs.
+    Lanes that run side by side have different numbers, and so different CPUs; they learn from each other which outcomes
+    are known. All methods that run workers raise process.Stopped once the descriptor `stop` is readable.
     """
-    ends: dict[str, Outcome | Ending] = {
-        task.key: outcome for task in tasks if (outcome := known_outcome(task.cell, run, known, lane))
-    }
-    flags: set[str] = set()
-    if left := [task for task in tasks if task.key not in ends]:
-        with _slot(left, run, card, stop):
-            for task in left:
+
+    run: RunContext
+    known: known_outcomes.KnownOutcomes
+    card: Card | None = None
+    stop: int | None = None
+    number: int = 0
+
+    def measure(self, tasks: Sequence[Task]) -> Generator[Record]:
+        """Run the workers of one cell, or of two that take turns. A cell with a known outcome starts no worker."""
+        ends: dict[str, Outcome | Ending] = {
+            task.key: outcome for task in tasks if (outcome := self.known_outcome(task.cell))
+        }
+        flags: set[str] = set()
+        if left := [task for task in tasks if task.key not in ends]:
+            with self._slot(left):
+                for task in left:
+                    task.begun()
+                with self._observed(len(left)) as flags:
+                    endings = self._endings(left)
+            ends |= {task.key: ending for task, ending in zip(left, endings, strict=True)}
+        for task in tasks:
+            yield record_of(task.cell, task.key, self.run, ends[task.key], flags, self.card)
+
+    def relay(self, tasks: Sequence[Task]) -> Generator[Record]:
+        """Run the workers of single cells, one after the other; yield each record at once.
+
+        All are ready before the first time is measured (worker/relay.py), so until then a worker may take the timeouts
+        of all. If an earlier record makes the outcome of a cell known, its worker measures nothing.
+        """
+        if len(tasks) <= 1:
+            yield from self.measure(tasks)
+            return
+        timeout_s = self.run.protocol.timeout_seconds
+        times = [number for number, task in enumerate(tasks) if task.cell.measure == "time"]
+        leader = 0 if self.card else next(iter(times), 0)  # on a card a worker that measures memory waits, too
+        with self._slot(tasks), pipes.relay(len(tasks), leader) as relay, ExitStack() as stack:
+            starts = [self._start(stack, task.cell, ends) for task, ends in zip(tasks, relay.ends, strict=True)]
+            for number, (task, start) in enumerate(zip(tasks, starts, strict=True)):
                 task.begun()
-            with _observed(card, len(left)) as flags:
-                endings = _endings(left, run, card, stop, lane)
-        ends |= {task.key: ending for task, ending in zip(left, endings, strict=True)}
-    for task in tasks:
-        yield record_of(task.cell, task.key, run, ends[task.key], flags, card)
+                predicted = self.known.predict(task.cell)
+                if not predicted:
+                    relay.open_gate(number)
+                with self._observed() as flags:
+                    if isinstance(start, Outcome):
+                        end: Outcome | Ending = start
+                    else:
+                        together = len(tasks) if number <= leader else 1
+                        end = predicted or _ending(start, task, together * timeout_s, self.stop)
+                yield record_of(task.cell, task.key, self.run, end, flags, self.card)
 
-
-def measure_in_relay(
-    tasks: Sequence[Task],
-    run: RunContext,
-    known: known_outcomes.KnownOutcomes,
-    card: Card | None = None,
-    stop: int | None = None,
-    lane: int = 0,
-) -> Generator[Record]:
-    """Run the workers of several cells, one after the other, on a card if one is given; yield each record at once.
-
-    All are ready before the first time is measured (worker/relay.py), so until then a worker may take the timeouts of
-    all. If an earlier record makes the outcome of a cell known, its worker measures nothing. Raises process.Stopped.
-    """
-    timeout_s = run.protocol.timeout_seconds
-    times = [number for number, task in enumerate(tasks) if task.cell.measure == "time"]
-    leader = 0 if card else next(iter(times), 0)  # on a card every worker waits, also one that measures memory
-    with _slot(tasks, run, card, stop), pipes.relay(len(tasks), leader) as relay, ExitStack() as stack:
-        starts = [_start(stack, task.cell, run, ends, card, lane) for task, ends in zip(tasks, relay.ends, strict=True)]
-        for number, (task, start) in enumerate(zip(tasks, starts, strict=True)):
-            task.begun()
-            predicted = known.predict(task.cell)
-            if not predicted:
-                relay.open_gate(number)
-            with _observed(card) as flags:
-                if isinstance(start, Outcome):
-                    end: Outcome | Ending = start
-                else:
-                    together = len(tasks) if number <= leader else 1
-                    end = predicted or _ending(start, task, together * timeout_s, stop)
-            yield record_of(task.cell, task.key, run, end, flags, card)
-
-
-def _slot(tasks: Sequence[Task], run: RunContext, card: Card | None, stop: int | None) -> AbstractContextManager[None]:
-    """The slot of a card or of the CPUs; none is needed if no task is measured."""
-    is_measured = any(task.cell.measure != "verify" for task in tasks)
-    return slots.held(card.name if card else None, run.say, stop) if is_measured else nullcontext()
-
-
-@contextmanager
-def _observed(card: Card | None = None, workers: int = 1) -> Iterator[set[str]]:
-    """The flags of disturbances that the harness sees while `workers` run: a set that is complete at the end."""
-    flags: set[str] = set()
-    index = card.index if card else None
-    before, watch = throttling.counters(card_index=index), Watch(card) if card else None
-    yield flags
-    if throttling.grown(before, throttling.counters(card_index=index)):
-        flags.add("throttled")
-    if watch and watch.others(workers):
-        flags.add("shared")
-
-
-def known_outcome(cell: Cell, run: RunContext, known: known_outcomes.KnownOutcomes, lane: int = 0) -> Outcome | None:
-    """The outcome of a cell that need not or cannot be run, else None."""
-    setup = run.setups[cell.side]
-    if refusal := cell.refusal(setup.adapters[cell.library]):
-        return skipped("unsupported", refusal)
-    if problem := setup.interpreter(cell.contender, cell.case).problem:
-        return blameless(failed("environment", problem))
-    if cell.case.device.startswith("cuda") and not gpus.has_cuda():
-        return skipped("unavailable", "no CUDA device on this machine; run it on one")
-    if predicted := known.predict(cell):
-        return predicted
-    if reason := cell.hindrance():
-        return skipped("unprovable", reason)
-    try:
-        cpus.cpus(cell.case.cpus(nodes.count()), lane=lane)
-    except ValueError as error:
-        return skipped("unavailable", str(error))
-    return None
-
-
-def _endings(
-    tasks: Sequence[Task], run: RunContext, card: Card | None, stop: int | None, lane: int
-) -> list[Outcome | Ending]:
-    """How the worker of each task ended; an outcome if it could not be started."""
-    timeout_s = run.protocol.timeout_seconds
-    if len(tasks) == 1:
-        return [_whole(tasks[0], run, card, lane, timeout_s, stop)]
-    first, second = tasks
-    with process.stopping() as halt, pipes.turns() as (early, late), ThreadPoolExecutor(2) as threads:
-        # A worker waits while the other one works.
-        given = run, card, lane, 2 * timeout_s, halt if stop is None else stop
-        futures = [threads.submit(_whole, task, *given, ends) for task, ends in ((first, early), (second, late))]
+    def known_outcome(self, cell: Cell) -> Outcome | None:
+        """The outcome of a cell that need not or cannot be run, else None."""
+        setup = self.run.setups[cell.side]
+        if refusal := cell.refusal(setup.adapters[cell.library]):
+            return skipped("unsupported", refusal)
+        if problem := setup.interpreter(cell.contender, cell.case).problem:
+            return blameless(failed("environment", problem))
+        if cell.case.device.startswith("cuda") and not gpus.has_cuda():
+            return skipped("unavailable", "no CUDA device on this machine; run it on one")
+        if predicted := self.known.predict(cell):
+            return predicted
+        if reason := cell.hindrance():
+            return skipped("unprovable", reason)
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            if not all(future.done() for future in futures):
-                os.eventfd_write(halt, 1)
-        return [future.result() for future in futures]
+            self._cpus(cell)
+        except ValueError as error:
+            return skipped("unavailable", str(error))
+        return None
 
+    def request_of(self, cell: Cell) -> process.Question:
+        """The request to a cell's worker."""
+        return cell.request(self.run.protocol, self._cpus(cell), self.run.memory_bytes)
 
-def _whole(
-    task: Task,
-    run: RunContext,
-    card: Card | None,
-    lane: int,
-    timeout_s: float,
-    stop: int | None,
-    ends: pipes.Ends | None = None,
-) -> Outcome | Ending:
-    """How the worker of a task ended, from its start."""
-    with ExitStack() as stack:
-        start = _start(stack, task.cell, run, ends, card, lane)
-        return start if isinstance(start, Outcome) else _ending(start, task, timeout_s, stop)
+    def environment_of(self, cell: Cell) -> dict[str, str]:
+        """The environment variables of a cell's worker."""
+        setup = self.run.setups[cell.side]
+        extra = process.further(cell.measure, home())
+        if self.card is not None:
+            extra |= {"CUDA_VISIBLE_DEVICES": self.card.uuid}
+        extra |= setup.variables
+        current = setup.interpreter(cell.contender, cell.case).python == store.current()
+        return process.environment(cell.case.threads, home(), extra, current)
 
+    def _cpus(self, cell: Cell) -> list[int]:
+        """The CPUs of a cell's worker. Raises ValueError if there are too few."""
+        return cpus.cpus(cell.case.cpus(nodes.count()), lane=self.number)
 
-def _start(
-    stack: ExitStack,
-    cell: Cell,
-    run: RunContext,
-    ends: pipes.Ends | None = None,
-    card: Card | None = None,
-    lane: int = 0,
-) -> Worker | Outcome:
-    """A cell's worker, which is gone when the stack closes; an outcome if its Python cannot be started.
+    def _slot(self, tasks: Sequence[Task]) -> AbstractContextManager[None]:
+        """The slot of the card or of the CPUs; none is needed if no task is measured."""
+        is_measured = any(task.cell.measure != "verify" for task in tasks)
+        name = self.card.name if self.card else None
+        return slots.held(name, self.run.say, self.stop) if is_measured else nullcontext()
 
-    Raises process.Broken if no Python could be.
-    """
-    setup = run.setups[cell.side]
-    python = setup.interpreter(cell.contender, cell.case).python
-    try:
-        return stack.enter_context(
-            process.started(
-                python,
-                setup.adapters[cell.library].path,
-                request_of(cell, run, lane),
-                worker_environment(cell, run, card),
-                run.protocol.timeout_seconds,
-                ends,
+    @contextmanager
+    def _observed(self, workers: int = 1) -> Iterator[set[str]]:
+        """The flags of disturbances that the harness sees while `workers` run: a set that is complete at the end."""
+        flags: set[str] = set()
+        index = self.card.index if self.card else None
+        before, watch = throttling.counters(card_index=index), Watch(self.card) if self.card else None
+        yield flags
+        if throttling.grown(before, throttling.counters(card_index=index)):
+            flags.add("throttled")
+        if watch and watch.others(workers):
+            flags.add("shared")
+
+    def _endings(self, tasks: Sequence[Task]) -> list[Outcome | Ending]:
+        """How the worker of each task ended; an outcome if it could not be started."""
+        timeout_s = self.run.protocol.timeout_seconds
+        if len(tasks) == 1:
+            return [self._whole(tasks[0], timeout_s)]
+        with process.stopping() as halt, pipes.turns() as turns, ThreadPoolExecutor(2) as threads:
+            lane = self if self.stop is not None else replace(self, stop=halt)
+            # A worker waits while the other one works.
+            futures = [
+                threads.submit(lane._whole, task, 2 * timeout_s, ends) for task, ends in zip(tasks, turns, strict=True)
+            ]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                if not all(future.done() for future in futures):
+                    os.eventfd_write(halt, 1)
+            return [future.result() for future in futures]
+
+    def _whole(self, task: Task, timeout_s: float, ends: pipes.Ends | None = None) -> Outcome | Ending:
+        """How the worker of a task ended, from its start."""
+        with ExitStack() as stack:
+            start = self._start(stack, task.cell, ends)
+            return start if isinstance(start, Outcome) else _ending(start, task, timeout_s, self.stop)
+
+    def _start(self, stack: ExitStack, cell: Cell, ends: pipes.Ends | None = None) -> Worker | Outcome:
+        """A cell's worker, which is gone when the stack closes; an outcome if its Python cannot be started.
+
+        Raises process.Broken if no Python could be.
+        """
+        setup = self.run.setups[cell.side]
+        python = setup.interpreter(cell.contender, cell.case).python
+        try:
+            return stack.enter_context(
+                process.started(
+                    python,
+                    setup.adapters[cell.library].path,
+                    self.environment_of(cell),
+                    self.run.protocol.timeout_seconds,
+                    self.request_of(cell),
+                    ends,
+                )
             )
-        )
-    except OSError as error:
-        if error.filename != str(python):
-            raise process.Broken(error) from error
-        return failed("environment", f"the worker cannot be started: {error}")
-    finally:
-        if ends:
-            ends.close()
-
-
-def request_of(cell: Cell, run: RunContext, lane: int = 0) -> process.Question:
-    """The request to a cell's worker."""
-    return cell.request(run.protocol, cpus.cpus(cell.case.cpus(nodes.count()), lane=lane), run.memory_bytes)
-
-
-def worker_environment(cell: Cell, run: RunContext, card: Card | None = None) -> dict[str, str]:
-    """The environment variables of a cell's worker."""
-    setup = run.setups[cell.side]
-    extra = process.further(cell.measure, home())
-    if card is not None:
-        extra |= {"CUDA_VISIBLE_DEVICES": card.uuid}
-    extra |= setup.variables
-    current = setup.interpreter(cell.contender, cell.case).python == store.current()
-    return process.environment(cell.case.threads, home(), extra, current)
+        except OSError as error:
+            if error.filename != str(python):
+                raise process.Broken(error) from error
+            return failed("environment", f"the worker cannot be started: {error}")
+        finally:
+            if ends:
+                ends.close()
 
 
 def _ending(worker: Worker, task: Task, timeout_s: float, stop: int | None) -> Outcome | Ending:

@@ -12,10 +12,10 @@ from typing import Self
 
 from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
-from snnbench.run import known_outcomes, process
+from snnbench.run import process
 from snnbench.run.endings import outcome_of, record_of
 from snnbench.run.process import Ending, Worker
-from snnbench.run.runner import Task, known_outcome, measure_together, request_of, worker_environment
+from snnbench.run.runner import Lane, Task
 from snnbench.run.setup import RunContext
 
 
@@ -28,8 +28,8 @@ def group_of(cell: Cell, run: RunContext) -> Hashable:
 class Verifier:
     """A context that holds at most one server."""
 
-    def __init__(self, run: RunContext, known: known_outcomes.KnownOutcomes, stop: int) -> None:
-        self._run, self._known, self._stop = run, known, stop
+    def __init__(self, lane: Lane) -> None:
+        self._lane, self._run = lane, lane.run
         self._stack = ExitStack()
         self._server: Worker | None = None
         self._group: Hashable = None
@@ -46,21 +46,21 @@ class Verifier:
 
     def measure(self, task: Task) -> Generator[Record]:
         """The record of one cell. Raises process.Stopped."""
-        known = known_outcome(task.cell, self._run, self._known)
+        known = self._lane.known_outcome(task.cell)
         group = group_of(task.cell, self._run)
         if not known and task.cell.case.processes == 1 and group not in self._alone:
             task.begun()
             if ending := self._shared(task, group):
                 yield record_of(task.cell, task.key, self._run, ending)
                 return
-        yield from measure_together([task], self._run, self._known, stop=self._stop)
+        yield from self._lane.measure([task])
 
     def _shared(self, task: Task, group: Hashable) -> Ending | None:
         """The ending of a cell in a server; None if it failed there, or if there can be no server."""
         timeout_s = self._run.protocol.timeout_seconds
         try:
             server = self._server_of(task.cell, group)
-            ending = server.ask(request_of(task.cell, self._run), timeout_s, self._stop, task.announce)
+            ending = server.ask(self._lane.request_of(task.cell), timeout_s, self._lane.stop, task.announce)
         except (OSError, process.CannotWait):
             ending = None
         if ending is None or outcome_of(ending, timeout_s).status == "failed":
@@ -77,7 +77,7 @@ class Verifier:
             self._end_server()
             setup = self._run.setups[cell.side]
             given = setup.interpreter(cell.contender, cell.case).python, setup.adapters[cell.library].path
-            server = process.serving(*given, worker_environment(cell, self._run), self._run.protocol.timeout_seconds)
+            server = process.started(*given, self._lane.environment_of(cell), self._run.protocol.timeout_seconds)
             self._server, self._group, self._answered = self._stack.enter_context(server), group, 0
         return self._server
 

@@ -250,7 +250,7 @@ def test_cell_is_flagged_by_throttling_of_its_own_gpu(bench: Bench, monkeypatch:
     setup = RunContext({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a laptop", 1 << 40)
 
     def flagged(card: Card | None) -> bool:
-        (record,) = runner.measure_together([runner.Task(cell, "key")], setup, known_outcomes.KnownOutcomes(), card)
+        (record,) = runner.Lane(setup, known_outcomes.KnownOutcomes(), card).measure([runner.Task(cell, "key")])
         return "throttled" in record.flags
 
     assert flagged(Card("GPU-hot", 0))

@@ -18,7 +18,7 @@ from snnbench.recording.reading import RECORDS
 from snnbench.recording.record import Record
 from snnbench.run import executor
 from snnbench.run.known_outcomes import KnownOutcomes
-from snnbench.run.runner import Task, measure_in_relay
+from snnbench.run.runner import Lane, Task
 from snnbench.run.setup import RunContext, Setup
 from snnbench.worker.relay import OPEN, Follower, Leader
 from tests.bench import HERE, SMALL, Bench, bench
@@ -95,7 +95,7 @@ def relay(bench: Bench, first: str, second: str, refused: bool = False, **change
     )
     known = KnownOutcomes()
     tasks = [Task(Cell(SMALL, name, "default", 0, "time"), name) for name in "ab"]
-    records = measure_in_relay(tasks, run, known)
+    records = Lane(run, known).relay(tasks)
     early = next(records)
     if refused:
         known.learn(tasks[1].cell, skipped("unsupported", "not this case"))

@@ -12,7 +12,7 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
 from snnbench.run.executor import together
 from snnbench.run.known_outcomes import KnownOutcomes
-from snnbench.run.runner import Task, measure_together
+from snnbench.run.runner import Lane, Task
 from snnbench.run.setup import RunContext, Setup
 from snnbench.worker import contention
 from snnbench.worker.timed_phase import TimedPhase
@@ -144,7 +144,7 @@ def pair(bench: Bench, base: str, new: str, timeout_s: float = 60.0) -> tuple[Re
     changes = {"timeout_seconds": timeout_s, "repetitions": 6, "phases": ("inference",)}
     run = RunContext(setups, bench.protocol.model_copy(update=changes), "a laptop", 1 << 40)
     tasks = [Task(Cell(SMALL, "a", "default", 0, "time", side), side) for side in ("base", "new")]
-    first, second = measure_together(tasks, run, KnownOutcomes())
+    first, second = Lane(run, KnownOutcomes()).measure(tasks)
     assert (first.side, second.side) == ("base", "new")
     return first, second
 
