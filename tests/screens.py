@@ -42,11 +42,11 @@ class Screen:
         return max(map(cell_len, self.lines))
 
 
-def screen(folder: Path, columns: int, *arguments: str | Path, timeout_s: float = 120.0) -> Screen:
+def screen(folder: Path, columns: int, *arguments: str | Path, timeout_s: float = 120.0, **variables: str) -> Screen:
     """Run snnbench in `folder` on a pseudo-terminal of this width, for both of its outputs."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
-    environment = {**surroundings(folder), "TERM": "xterm-256color"}
+    environment = {**surroundings(folder), "TERM": "xterm-256color", **variables}
     for name in ("COLUMNS", "LINES", "NO_COLOR"):
         environment.pop(name, None)
     process = subprocess.Popen(

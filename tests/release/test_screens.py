@@ -12,7 +12,10 @@ from tests.screens import screen
 
 WORDS = {
     r"[\d.]+": "0",
-    r"[~=▲▼✗✓] ": "",
+    r"[~=▲▼✗✓] |[█▏▎▍▌▋▊▉]+": "",
+    r".* cells measured.*": "MEASURED",
+    r"^\S+_quick_\S+: .*": "",
+    r"( contended| drifted)+": "",
     r"\b(inconclusive|same|slower|faster)  ": "WORD  ",
     r"DOES NOT OVERLAP|overlaps": "OVERLAPS",
     r"^(not )?reproduced: |^inconclusive: ": "VERDICT: ",
@@ -20,7 +23,7 @@ WORDS = {
     r"^[\w ]+  (load|governor|turbo|threads|CPU quota|memory): .*": r"\1",
     r"^0 cells in .*|^\[0/0\] .*": "",
     r"^(changed since then|waiting for|after 0 trials|0 columns leave out|\s+-> ).*": "",
-    r"^(rate 0, |all comparisons|0 comparisons).*": "",
+    r"^(0, 0 threads|input rate 0|rate 0, |threads, seed|all comparisons|0 comparisons|\(wider, or piped|  subtract on cpu, |  ms\): ).*": "",
 }
 """What differs from run to run, and what stands for it: numbers, words of a test, remarks on the machine."""
 
@@ -47,7 +50,7 @@ def test_screen_with_times_is_like_that_of_its_command(tmp_path: Path, path: Pat
         (tmp_path / name).write_text(code)
     (tmp_path / "results").symlink_to(ROOT / "results")
     (tmp_path / "home").symlink_to(os.environ["SNNBENCH_HOME"])
-    few = {"ab": ["--trials", "4", "-o", "ab"], "show": ["--trials", "2"]}.get(arguments.split()[0], [])
-    shown = screen(tmp_path, 110, *shlex.split(arguments), *few, timeout_s=600)
+    few = {"ab": ["--trials", "4", "-o", "ab"], "run": ["-o", "run"], "show": ["--trials", "2"]}.get(arguments.split()[0], [])
+    shown = screen(tmp_path, 110, *shlex.split(arguments), *few, timeout_s=600, UV_OFFLINE="0")
     lacking = shape(text) - shape(shown.text)
     assert not lacking, shown.text

@@ -55,7 +55,7 @@ def report(comparison: Comparison, explained: bool = False, is_brief: bool = Fal
     grounds = [f"{cell.name}: {explanation(cell)}" for _, cell in cells if explained]
     closing = [LEGEND, f"not listed: {left} (--format markdown lists them)"] if hidden else [LEGEND]
     shown = Section("changes", "", tables=[replace(changes, rows=[row for row, _ in cells])], closing=closing)
-    ending = [f"{summary(comparison)}."]
+    ending = [summary(comparison)]
     if command := comparison.ab_command:
         ending.append(f"To decide, run both versions in one A/B test: `{command}`")
     return Report(about=about, notes=notes, sections=[replace(shown, remarks=grounds)] if cells else [], ending=ending)
