@@ -71,7 +71,7 @@ def compare_states(
                 finding.complaints.append(f"{name} is not the reference's after the epoch")
                 return
         else:
-            compare_gradient(finding, name, mine, np.asarray(other, np.float64), tolerance)
+            compare_gradient(finding, name, mine, other, tolerance)
         finding.compared += mine.size
 
 
@@ -83,7 +83,7 @@ def compare_steps(finding: Finding, got: Arrays, expected: Arrays, names: Sequen
     tolerance = 2 * gradient_tolerance(case, summed=case.summed)
     for name, mine, other in zip(names, got, expected, strict=True):
         if finding.correct:
-            compare_gradient(finding, name, mine, np.asarray(other, np.float64), tolerance)
+            compare_gradient(finding, name, mine, other, tolerance)
 
 
 def compare_sums(finding: Finding, outputs: NDArray[Any], spikes: NDArray[Any] | None, case: Case) -> None:

@@ -183,7 +183,7 @@ def _compare_gradient(
         finding.gradient_errors.setdefault(name, 0.0)
         finding.cosines.setdefault(name, 1.0)
         return
-    compare_gradient(finding, name, got, np.asarray(expected, np.float64), tolerance)
+    compare_gradient(finding, name, got, expected, tolerance)
 
 
 def series_of(pass_ns: float, passes: int) -> int:

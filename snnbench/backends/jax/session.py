@@ -21,7 +21,7 @@ from snnbench.backends.jax.network import Network, Weights
 from snnbench.backends.jax.operations import Operations
 from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import Plan
-from snnbench.cases.answer import Answer, Recording
+from snnbench.cases.answer import Answer, Recording, times
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Graph, Problem
 
@@ -122,14 +122,14 @@ class Session(backends.Session):
             return Answer(got)
         network = self.network
         if network.operations:
-            return Answer(got, [_numpy(each) * scale for each, scale in network.operations.in_order(gradients[0])], [])
+            return Answer(got, [times(_numpy(g), scale) for g, scale in network.operations.in_order(gradients[0])], [])
         pairs = network.linears(gradients[0])
-        weights = [_numpy(_plain(w).T if network.transposed else w) * network.gain for w, _ in pairs]
-        biases = [_numpy(b).reshape(-1) * network.gain for _, b in pairs]
+        weights = [times(_numpy(_plain(w).T if network.transposed else w), network.gain) for w, _ in pairs]
+        biases = [times(_numpy(b).reshape(-1), network.gain) for _, b in pairs]
         if not self._with_input:
             return Answer(got, weights, biases)
         entering = self.layout.input_gradient(_numpy(gradients[1]))
-        return Answer(got, weights, biases, entering if self.unit == 1.0 else entering * self.unit)
+        return Answer(got, weights, biases, times(entering, self.unit))
 
     def recorded(self) -> Recording:
         """A pass of a network of operations, with each value and its gradient. Raises TypeError for a stack.

@@ -19,7 +19,7 @@ from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
 from snnbench.backends.torch.unsupported import refuse
-from snnbench.cases.answer import Answer, Recording
+from snnbench.cases.answer import Answer, Recording, times
 from snnbench.cases.problem import Graph, Problem
 
 
@@ -147,13 +147,14 @@ class Session(backends.Session):
             return Answer(got)
         gradients, count = [_plain(each) for each in gradients], len(self.parameters)
         if self.scales:
-            return Answer(got, [_numpy(g) * scale for g, scale in zip(gradients, self.scales, strict=True)], [])
-        weights = [_numpy(g.T if self.network.transposed else g) * self.network.gain for g in gradients[0:count:2]]
-        biases = [_numpy(g).reshape(-1) * self.network.gain for g in gradients[1:count:2]]
+            return Answer(got, [times(_numpy(g), scale) for g, scale in zip(gradients, self.scales, strict=True)], [])
+        gain, transposed = self.network.gain, self.network.transposed
+        weights = [times(_numpy(g.T if transposed else g), gain) for g in gradients[0:count:2]]
+        biases = [times(_numpy(g).reshape(-1), gain) for g in gradients[1:count:2]]
         if len(gradients) == count:
             return Answer(got, weights, biases)
         entering = self.layout.input_gradient(_numpy(gradients[count]))
-        return Answer(got, weights, biases, entering if self.unit == 1.0 else entering * self.unit)
+        return Answer(got, weights, biases, times(entering, self.unit))
 
     def recorded(self) -> Recording:
         """A pass of a network of operations, with each value and its gradient. Raises TypeError for a stack.
