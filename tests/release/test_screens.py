@@ -52,6 +52,7 @@ def test_screen_with_times_is_like_that_of_its_command(tmp_path: Path, path: Pat
     (tmp_path / "results").symlink_to(ROOT / "results")
     (tmp_path / "home").symlink_to(os.environ["SNNBENCH_HOME"])
     few = {"ab": ["--trials", "4", "-o", "ab"], "run": ["-o", "run"], "show": ["--trials", "2"]}
-    shown = screen(tmp_path, 110, *shlex.split(arguments), *few.get(arguments.split()[0], []), timeout_s=600, UV_OFFLINE="0")
+    words = [*shlex.split(arguments), *few.get(arguments.split()[0], [])]
+    shown = screen(tmp_path, 110, *words, timeout_s=600, UV_OFFLINE="0")
     lacking = shape(text) - shape(shown.text)
     assert not lacking, shown.text
