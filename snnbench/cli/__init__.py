@@ -43,9 +43,9 @@ ALONE = """\
 snnbench times spiking-network libraries on work that was proved to be the same.
 
 Which library is the fastest for my network?
-  snnbench run --config quick
+  snnbench run -N 1000 -T 200 -B 64
 Did my change make my library slower?
-  snnbench ab --config quick --new path/to/clone@my-branch
+  snnbench ab --new path/to/clone@my-branch
 Does my library do the same work?
   snnbench verify --adapter my_library.py
 

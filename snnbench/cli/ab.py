@@ -1,6 +1,5 @@
 """`snnbench ab`: one run with two sides that take turns, and a word for every time and peak."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +44,7 @@ SideOption = Annotated[
 
 @grouped
 def ab(
-    config: ConfigOption,
+    config: ConfigOption = "quick",
     base: SideOption = None,
     new: SideOption = None,
     trials: Annotated[int, typer.Option("--trials", min=4, max=10_000, help="Trials a side at most.")] = 12,
@@ -80,7 +79,7 @@ def ab(
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     both = {name: sides.parse(texts or []) for name, texts in ((sides.BASE, base), (sides.NEW, new))}
     stops_early = options.part is None and options.executor is Where.local
-    loaded = _loaded(config, trials, options.changes, default_threads(options.executor))
+    loaded = _loaded(config, trials, options)
     rule = abtest.Rule(thresholds, tuple(phase or ()), allowed)
     recording, unfinished = options.run(options.request(config=loaded, test=ABTest(both, rule, stops_early)))
     require_finished(unfinished)
@@ -94,16 +93,16 @@ def ab(
     return exit_of(comparison, failing) or int(Exit.FAILED_CELLS if failed else Exit.OK)
 
 
-def _loaded(config: str, trials: int, settings: Sequence[str], threads: int | None) -> "Config":
+def _loaded(config: str, trials: int, options: Running) -> "Config":
     """The config with the trials of an A/B test, unless the user sets others. Raises ConfigError, BadParameter."""
     from snnbench.plan import config as configs
 
-    for setting in settings:
+    for setting in options.changes:
         if (key := setting.partition("=")[0].strip()) in ("protocol.trials", "protocol.remeasure"):
             why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
             raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
-    loaded = configs.load(config_path(config), settings, threads)
-    protocol, given = loaded.protocol, {setting.partition("=")[0].strip() for setting in settings}
+    loaded = configs.load(config_path(config), options.changes, default_threads(options.executor), options.axes)
+    protocol, given = loaded.protocol, {setting.partition("=")[0].strip() for setting in options.changes}
     if not protocol.phases:
         raise typer.BadParameter(
             f"{loaded.name} only verifies; name a config that times something", param_hint="--config"

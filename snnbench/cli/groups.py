@@ -9,16 +9,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from snnbench.cli.options import (
     AdapterOption,
+    BatchOption,
+    DeviceOption,
     DevicesOption,
+    DtypeOption,
     EnvOption,
     ExecutorOption,
     FreshOption,
+    LayersOption,
+    NeuronsOption,
     OnlyOption,
+    ProfileOption,
     RecordingOption,
     SetOption,
     ShardOption,
     ShardsOption,
     SlurmOption,
+    StepsOption,
     Unfinished,
     Where,
     require_one_way,
@@ -37,6 +44,13 @@ Result = TypeVar("Result")
 class Choice:
     """The options that choose and change the cells of a config, and that name adapters and their environments."""
 
+    neurons: NeuronsOption = None
+    batch: BatchOption = None
+    steps: StepsOption = None
+    layers: LayersOption = None
+    device: DeviceOption = None
+    dtype: DtypeOption = None
+    profile: ProfileOption = None
     only: OnlyOption = None
     settings: SetOption = None
     env: EnvOption = Env.managed
@@ -46,6 +60,20 @@ class Choice:
     def changes(self) -> list[str]:
         """The user's changes of config values."""
         return self.settings or []
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """The axes of cases that the user gave, in place of the config's."""
+        given = {
+            "neurons": self.neurons,
+            "batch": self.batch,
+            "time_steps": self.steps,
+            "layers": self.layers,
+            "device": self.device,
+            "dtype": self.dtype,
+            "profile": self.profile,
+        }
+        return {axis: values for axis, values in given.items() if values}
 
     @property
     def conditions(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -75,6 +75,19 @@ OnlyOption = Annotated[
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a config value: protocol.trials=1, sweep.neurons=[64]"),
+]
+def _axis(*names: str, metavar: str, help: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel="In place of the config's; may be repeated")
+
+
+NeuronsOption = Annotated[list[int] | None, _axis("-N", "--neurons", metavar="N", help="Neurons of a layer.")]
+BatchOption = Annotated[list[int] | None, _axis("-B", "--batch", metavar="B", help="Samples of a batch.")]
+StepsOption = Annotated[list[int] | None, _axis("-T", "--steps", metavar="T", help="Time steps.")]
+LayersOption = Annotated[list[int] | None, _axis("-L", "--layers", metavar="L", help="Layers.")]
+DeviceOption = Annotated[list[str] | None, _axis("--device", metavar="NAME", help="cpu or cuda.")]
+DtypeOption = Annotated[list[str] | None, _axis("--dtype", metavar="NAME", help="float32, bfloat16 or float16.")]
+ProfileOption = Annotated[
+    list[str] | None, _axis("--profile", metavar="NAME", help="The reset: subtract, zero, or another profile.")
 ]
 EnvOption = Annotated[
     Env, typer.Option("--env", help="managed: environments made from each adapter's pins; current: this Python.")

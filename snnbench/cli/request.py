@@ -50,7 +50,7 @@ def request(
     if len(contenders) != 1:
         raise typer.BadParameter("name one variant", param_hint="LIBRARY")
     (name, variant) = contenders[0]
-    loaded = configs.load(config_path(config), options.changes, default_threads())
+    loaded = configs.load(config_path(config), options.changes, default_threads(), options.axes)
     conditions = [selection.parse(expression) for expression in options.conditions]
     cases = [
         case

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @grouped
 def run(
-    config: ConfigOption,
+    config: ConfigOption = "quick",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Predict the memory and the time of the cells, and run none.")
     ] = False,
@@ -46,7 +46,7 @@ def run(
     from snnbench.plan import config as configs
 
     options.check()
-    loaded = configs.load(config_path(config), options.changes, default_threads(options.executor))
+    loaded = configs.load(config_path(config), options.changes, default_threads(options.executor), options.axes)
     request = options.request(config=loaded, retry=_kinds(retry))
     if dry_run:
         _forecast(request)

@@ -37,7 +37,7 @@ def verify(
 
     options.announce()
     adapters = discover(options.adapter_files)
-    loaded = configs.load(config_path(config), options.changes, default_threads())
+    loaded = configs.load(config_path(config), options.changes, default_threads(), options.axes)
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]
     if patterns and patterns[0].startswith("!"):
         patterns.insert(0, "*/*")

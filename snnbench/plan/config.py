@@ -5,6 +5,7 @@ not give its own. Values that choose a measurement have no default: a missing on
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -28,15 +29,19 @@ from pydantic_core import PydanticCustomError
 from snnbench import measures, workloads
 from snnbench.adapter.contender import Contender, UnknownContender, Work, find, find_all
 from snnbench.adapter.declaration import Adapter
+from snnbench.cases.case import PROFILES
 from snnbench.digest import digest
-from snnbench.plan.axes import Axes, Axis, fields_of, listed, types
+from snnbench.plan.axes import PROFILE, Axes, Axis, fields_of, listed, types
 from snnbench.plan.config_errors import Mistake, explain, validated
 from snnbench.plan.config_file import ConfigError, Document, override, read
+from snnbench.suggestions import unknown
 
 __all__ = ["Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
 
 Phase = Literal[workloads.PHASES]  # type: ignore[valid-type]
 
+AXES = {"time_steps": "steps"}
+"""Axis -> its option of a command line; the others have the same name."""
 MOST_CASES = 100_000
 """Most cases of a sweep: more come from a mistake in a product of axes, cannot be run and would fill the memory."""
 SHOWN_ERRORS = 5
@@ -189,12 +194,20 @@ def keys(used: Iterable[str]) -> dict[str, list[str]]:
     }
 
 
-def load(path: Path, settings: Sequence[str] = (), default_threads: int | None = None) -> Config:
+def load(
+    path: Path,
+    settings: Sequence[str] = (),
+    default_threads: int | None = None,
+    axes: Mapping[str, Sequence[Any]] | None = None,
+) -> Config:
     """The config in the file at `path`, with the `--set` `settings` ("key=value") applied. Raises ConfigError.
 
-    `default_threads` is for cases without threads; if it is None, a case without threads is an error.
+    `axes` are values for every sweep that has such an axis. `default_threads` is for cases without threads; if it is
+    None, a case without threads is an error.
     """
     document = override(read(path), settings)
+    for axis, values in (axes or {}).items():
+        document = _along(document, axis, values)
     shared, sweeps = document.tables["case"], document.tables["sweep"]
     default = {} if default_threads is None else {"threads": default_threads}
     merged = {key: value for key, value in document.tables.items() if key != "case"}
@@ -214,6 +227,26 @@ def load(path: Path, settings: Sequence[str] = (), default_threads: int | None =
         raise _error(lines)
     config._document = document
     return config
+
+
+def _along(document: Document, axis: str, values: Sequence[Any]) -> Document:
+    """The document with these values of an axis. Of a profile, sweeps keep those that they have, if any has one.
+
+    Raises ConfigError if no sweep has the axis, and for an unknown profile.
+    """
+    option, shared, sweeps = f"--{AXES.get(axis, axis)}", document.tables["case"], document.tables["sweep"]
+    if axis == PROFILE and (wrong := [each for each in values if each not in PROFILES]):
+        raise ConfigError(f"{option}: {unknown('profile', wrong[0], PROFILES)}")
+    own = [[each for each in listed({**shared, **sweep}.get(axis, [])) if each in values] for sweep in sweeps]
+    if axis == PROFILE and any(own):
+        kept = [{**sweep, axis: profiles} for sweep, profiles in zip(sweeps, own, strict=True) if profiles]
+        return replace(document, tables={**document.tables, "sweep": kept})
+    having = [number for number, sweep in enumerate(sweeps) if axis in types(workload_of({**shared, **sweep}))]
+    if not having:
+        raise ConfigError(f"{option}: no sweep of {document.file} has it")
+    changed = [{**sweep, axis: list(values)} if n in having else sweep for n, sweep in enumerate(sweeps)]
+    settings = document.settings | {("sweep", number, axis): option for number in having}
+    return Document(document.file, {**document.tables, "sweep": changed}, settings)
 
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:

@@ -25,7 +25,7 @@ class ConfigError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One config file. `settings` maps the location of each value from `--set` to the path that the user typed."""
+    """One config file. `settings` maps the location of each value of the command line to the option that gave it."""
 
     file: str = "config"
     tables: dict[str, Any] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Document:
     def where(self, *location: str | int) -> str:
         """`configs/core.toml: case.dtype`, or `--set case.dtype` for a value given on the command line."""
         if location in self.settings:
-            return f"--set {self.settings[location]}"
+            return self.settings[location]
         match location:
             case ("sweep", int(number), *keys):
                 named = [self._sweep(number), *map(str, keys)]
@@ -89,7 +89,7 @@ def override(document: Document, settings: Sequence[str]) -> Document:
             for key in location[:-1]:
                 table = table[key]
             table[location[-1]] = _value(text)
-            given[location] = path
+            given[location] = f"--set {path}"
     return Document(document.file, tables, given)
 
 

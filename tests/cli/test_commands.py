@@ -9,13 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from snnbench.adapter.discovery import discover
+from snnbench.cli import app
 from snnbench.cli.env import _of_configs
 from snnbench.environments import store
 from snnbench.recording.reading import read
 from snnbench.run.process import environment
 from snnbench.worker.messages import decode_reply
+from snnbench.workloads import linear_lif
 from tests.fakes import CORRECT, altered, write
 from tests.recordings import EXACT
 from tests.sweep import Workspace, process, recordings, run_arguments
@@ -216,3 +219,10 @@ def test_environments_of_a_config_have_the_packages_of_its_work() -> None:
     assert contenders["sinabs", "default"] == "loading" and contenders["norse", "box"] == "linear_lif"
     environment = store.plan(adapters["sinabs"], "default", False, contenders["sinabs", "default"])
     assert any(requirement.startswith("tonic==") for requirement in environment.requirements)
+
+
+def test_options_of_sizes_have_the_letters_of_tables() -> None:
+    options = {option.name: option.opts for option in get_command(app).commands["run"].params}
+    for axis, (letter, _) in linear_lif.Case.SIZES.items():
+        name = axis.removeprefix("time_")
+        assert options[name] == [f"-{letter}", f"--{name}"]

@@ -155,7 +155,7 @@ def test_command_lines_are_read_from_shell_code(text: str, lines: list[list[str]
     assert command_lines(f"```sh\n{text}\n```") == lines
 
 
-@pytest.mark.parametrize("arguments", [["rum"], ["run", "--confg", "x"], ["run"], ["rank", "x", "--phase", "lunch"]])
+@pytest.mark.parametrize("arguments", [["rum"], ["run", "--confg", "x"], ["rank"], ["rank", "x", "--phase", "lunch"]])
 def test_wrong_command_line_is_noticed(arguments: list[str]) -> None:
     with pytest.raises((typer.TyperException, KeyError)):
         parse(arguments)

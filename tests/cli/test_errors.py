@@ -25,7 +25,8 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
     ("arguments", "code", "message"),
     [
         (["run", "--frobnicate"], 2, "No such option: --frobnicate"),
-        (["run"], 2, "Missing option '--config'"),
+        (["rank"], 2, "Missing argument 'RECORDING'"),
+        (["run", "-N", "many"], 2, "Invalid value for '-N' / '--neurons'"),
         (["flurb"], 2, "No such command 'flurb'"),
         (["report"], 2, "Missing argument 'RECORDING...'"),
         (["run", "-c", "tiny.toml", "--only", "neuron=3"], 2, "--only: unknown key 'neuron' (did you mean 'neurons'?)"),

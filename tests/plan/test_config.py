@@ -4,6 +4,7 @@ import dataclasses
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,10 +67,12 @@ def adapters(tmp_path: Path) -> dict[str, Adapter]:
     return {name: reading.read(folder / f"{name}.py") for name in VARIANTS}
 
 
-def load(folder: Path, text: str, settings: Sequence[str] = (), name: str = "core.toml") -> Config:
+def load(
+    folder: Path, text: str, settings: Sequence[str] = (), name: str = "core.toml", **more: Any
+) -> Config:
     file = folder / name
     file.write_text(text)
-    return config.load(file, settings)
+    return config.load(file, settings, **more)
 
 
 def missing_key(key: str) -> str:
@@ -215,6 +218,27 @@ def test_set_works_where_the_file_has_no_such_table(tmp_path: Path) -> None:
     assert load(tmp_path, TOP + PROTOCOL + SWEEP + everything, ["case.batch=3"] * 0).sweeps[0].batch == (16,)
     moved = TOP + PROTOCOL + SWEEP + everything.replace("batch = 16\n", "")
     assert load(tmp_path, moved, ["case.batch=3"]).sweeps[0].batch == (3,)
+
+
+TWO_SWEEPS = WHOLE + '[[sweep]]\nname = "hard"\nprofile = "zero"\nneurons = 8\nlibraries = ["torch-loop"]\n'
+
+
+def test_axis_takes_the_place_of_that_of_every_sweep(tmp_path: Path) -> None:
+    sweeps = load(tmp_path, TWO_SWEEPS, axes={"neurons": [32, 64], "time_steps": [7]}).sweeps
+    assert [(sweep.neurons, sweep.time_steps) for sweep in sweeps] == [((32, 64), (7,))] * 2
+    with pytest.raises(ConfigError, match="--steps: 0 should be"):
+        load(tmp_path, TWO_SWEEPS, axes={"time_steps": [0]})
+    with pytest.raises(ConfigError, match="--model: no sweep of"):
+        load(tmp_path, TWO_SWEEPS, axes={"model": ["vgg"]})
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"), [(["zero"], ["hard"]), (["subtract", "zero"], ["size", "hard"]), (["none"], ["size", "hard"])]
+)
+def test_sweeps_keep_their_profiles_unless_none_has_one(tmp_path: Path, asked: list[str], names: list[str]) -> None:
+    sweeps = load(tmp_path, TWO_SWEEPS, axes={"profile": asked}).sweeps
+    assert [sweep.name for sweep in sweeps] == names
+    assert {profile for sweep in sweeps for profile in sweep.profile} == {*asked}
 
 
 def test_two_sweeps_are_set_apart(tmp_path: Path) -> None:
