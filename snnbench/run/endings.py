@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Collection
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from snnbench.cases.outcome import Outcome, failed
 from snnbench.environments.interpreters import Interpreter
@@ -97,7 +97,7 @@ def record_of(
         peaks=held.peaks,
         probes=held.probes,
         flags=flags if outcome.measured else [],
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=(datetime.now(UTC) - timedelta(seconds=ending.wall_s if ending else 0)).isoformat(timespec="seconds"),
         wall_s=round(ending.wall_s, 3) if ending and outcome.measured else None,
         log=ending.log if ending and outcome.status == "failed" else "",
     )
