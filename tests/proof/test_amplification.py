@@ -9,8 +9,9 @@ from snnbench.cases import reference
 from snnbench.cases.rule import rule_of
 from snnbench.proof import amplification
 from snnbench.proof.tolerance import out_of_window, round_to
+from snnbench.workloads import linear_lif
 from snnbench.workloads.lif import Problem
-from tests.fakes import LIF
+from tests.fakes import CASE, LIF
 from tests.programs import STYLES, Array, Program
 
 
@@ -74,3 +75,24 @@ def test_gradient_whose_sums_leave_the_format_is_not_told(size: float, dtype: st
 def test_rates_outside_of_the_window_prove_nothing(rate: float, most: int, word: str) -> None:
     reason = out_of_window(rate, most)
     assert word in reason and bool(reason) == bool(word)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_half_of_the_smallest_number_is_rounded_to_nothing(dtype: str) -> None:
+    half = amplification.SMALLEST[dtype]
+    if dtype == "float32":
+        assert 2 * half == np.finfo(np.float32).smallest_subnormal
+    else:
+        assert [round_to(np.float32([factor * half]), dtype).item() for factor in (1, 1.01)] == [0, 2 * half]
+
+
+def test_rounding_moves_the_gradients_of_stacked_layers_little() -> None:
+    case = CASE.with_(layers=3)
+    problem = linear_lif.Problem(case)
+    layers = [(weight.astype(float), bias.astype(float)) for weight, bias in problem.layers()]
+    inputs, cotangent = problem.input(0).astype(float), problem.cotangent(0).astype(float)
+    traces = reference.network_forward(layers, inputs, case)
+    backpropagation = amplification.Backpropagation(layers, inputs, traces, cotangent, rule_of(case), case)
+    (errors,) = backpropagation.errors(runs=1)
+    for error, right in zip(errors.weights, backpropagation.gradients.weights, strict=True):
+        assert 1e-9 < np.linalg.norm(error) / np.linalg.norm(right) < 1e-5

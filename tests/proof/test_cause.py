@@ -13,6 +13,7 @@ from snnbench.cases.case import Case
 from snnbench.cases.problem import Problem
 from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof import exam
+from snnbench.proof.cause import of_gradient
 from snnbench.workloads import lif, linear_lif
 from tests.fakes import CASE, LIF
 from tests.programs import Program
@@ -66,6 +67,13 @@ def scaled(problem: Problem, which: int, cotangent: int) -> Answer:
     return Answer(right.spikes, [right.weights[0] / 5], [right.biases[0] / 5], right.input / 5)
 
 
+def negated(problem: Problem, which: int, cotangent: int) -> Answer:
+    """A pass with the right spikes, and the gradient of the negative loss."""
+    right = Program()(problem, which, cotangent)
+    assert right.weights and right.biases and right.input is not None
+    return Answer(right.spikes, [-right.weights[0]], [-right.biases[0]], -right.input)
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [
@@ -79,7 +87,10 @@ def scaled(problem: Problem, which: int, cotangent: int) -> Answer:
         (by(lambda rule: rule.resetting_after_decay()), "after the decay"),
         (by(lambda rule: replace(rule, gain=0.5)), "1 - beta"),
         (by(lambda rule: replace(rule, surrogate_gain=25.0, slope=25.0)), "slope 25, times its slope"),
+        (by(lambda rule: replace(rule, surrogate_gain=1 / 25.0, slope=25.0)), "slope 25, divided by its slope"),
+        (by(lambda rule: replace(rule, slope=100.0)), "slope 100"),
         (scaled, "0.2 times"),
+        (negated, "wrong sign"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -90,6 +101,19 @@ def test_known_mistake_is_named(run: Any, words: str) -> None:
 def test_cause_of_stacks_and_of_neurons_alone() -> None:
     assert "one step late" in cause(CASE.with_(**ATTACHED), Program(fault="late reset"), layers=2)
     assert "sets the potential to zero" in cause(LIF.with_(**ATTACHED), Program(fault="reset"))
+    assert "one step late" in cause(LIF.with_(**ATTACHED), Program(fault="late reset"))
+
+
+@pytest.mark.parametrize(("off", "is_named"), [(5e-5, True), (2e-4, False)])
+@pytest.mark.parametrize("drive", [0.01, 100.0])
+def test_gradient_is_the_same_by_its_relative_error(off: float, is_named: bool, drive: float) -> None:
+    problem = linear_lif.exam(CASE.with_(**ATTACHED), 1)
+    problem.put(0, problem.input(0), np.float32(drive) * problem.cotangent(0))
+    wrong = Program(fault="surrogate")(problem, 0)
+    assert wrong.input is not None
+    noise = np.random.default_rng(1).normal(size=wrong.input.shape)
+    noise *= off * np.linalg.norm(wrong.input) / np.linalg.norm(noise)
+    assert bool(of_gradient(problem, 0, 0, replace(wrong, input=wrong.input + noise))) is is_named
 
 
 @pytest.mark.parametrize("fault", ["last step", "short memory", "carried state"])

@@ -179,3 +179,20 @@ def test_part_of_a_gradient_that_is_off_is_named() -> None:
     off = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.5]])
     compare_parts(wrong, "weight", expected + off, expected, 1e-3, (0, 1))
     assert wrong.complaints == ["gradient of weight is off by 0.1 at 2 of axis 0 (0.001 allowed)"]
+
+
+def held_to(finding: Finding, error: float, tolerance: float, magnified: float) -> Finding:
+    """The finding, after a gradient with this error that rounding may move by `magnified`."""
+    compare_gradient(finding, "weight", np.array([1 + error]), np.array([1.0]), tolerance, magnified=lambda: magnified)
+    return finding
+
+
+def test_only_an_error_beyond_the_tolerance_is_held_to_the_recurrence() -> None:
+    """An infinite tolerance makes an answer unprovable where it is asked for."""
+    assert held_to(Finding(), 0.25, 0.25, np.inf).unprovable == ""
+    assert held_to(Finding(), 0.25, 0.125, np.inf).unprovable
+
+
+def test_widest_tolerance_of_a_name_is_recorded() -> None:
+    finding = held_to(held_to(Finding(), 0.25, 0.125, 0.375), 0.25, 0.125, 0.3125)
+    assert finding.correct and finding.tolerances == {"weight": 0.375}

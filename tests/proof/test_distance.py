@@ -5,6 +5,7 @@ import pytest
 
 from snnbench.cases import reference
 from snnbench.cases.answer import Answer
+from snnbench.proof.comparison import Finding
 from snnbench.proof.spotcheck import SpotCheck, sampled
 from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
@@ -48,5 +49,5 @@ def test_distance_needs_one_layer_and_the_right_shape() -> None:
     answer = rounded_answer(two, 0, 0, "float32", "float32")
     assert SpotCheck(two, 0).distance(answer).compared == 0
     check = SpotCheck(Problem(CASE), 0)
-    assert check.distance(Answer(None)).compared == 0
-    assert check.distance(Answer(np.zeros((7, 20, 48)))).compared == 0
+    for spikes in (None, np.zeros((7, 20, 48)), np.zeros((20, 7, 40))):
+        assert check.distance(Answer(spikes)) == Finding()

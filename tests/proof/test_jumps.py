@@ -7,8 +7,10 @@ import pytest
 
 from snnbench.cases.answer import Answer
 from snnbench.cases.problem import Problem
+from snnbench.cases.rule import rule_of
 from snnbench.proof import following
 from snnbench.proof.comparison import Finding
+from snnbench.proof.jumps import _beyond, settled
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.workloads import lif, linear_lif
 from tests.answers import answer_to
@@ -70,3 +72,20 @@ def test_smooth_surrogates_have_no_jumps() -> None:
     check, answer = answers(problem)
     followed = check._compare(Finding(), "few", check._few, np.asarray(answer.spikes, np.float64))
     assert followed.jumps == []
+
+
+def test_only_the_step_at_the_edge_is_a_jump() -> None:
+    check, answer = answers(alone())
+    followed = check._compare(Finding(), "few", check._few, np.asarray(answer.spikes, np.float64))
+    assert [(jump.sample, jump.neuron) for jump in followed.jumps] == [(0, 1)]
+
+
+@pytest.mark.parametrize(("got", "result"), [(0.04, 0.0), (0.06, 0.1)])
+def test_change_is_made_if_it_brings_the_gradient_nearer(got: float, result: float) -> None:
+    assert settled(np.zeros(1), np.array([got]), [(..., np.array([0.1]))]) == result
+
+
+@pytest.mark.parametrize("edge", [-0.005, 0.005])
+def test_slope_beyond_an_edge_is_that_of_the_other_side(edge: float) -> None:
+    rule = replace(rule_of(CASE), surrogate="rectangle", slope=100.0)
+    assert (_beyond(edge, 1.0, rule), _beyond(edge, 0.0, rule)) == (0.0, 1.0)

@@ -42,7 +42,7 @@ def complaints(rule: Rule, weight: float, bias: float) -> list[str]:
     return finding.complaints
 
 
-@pytest.mark.parametrize(("weight", "bias"), [(0.999, 0.0), (1000.999, -1000.0)])
+@pytest.mark.parametrize(("weight", "bias"), [(0.999, 0.0), (400.999, -400.0), (1000.999, -1000.0)])
 def test_large_negative_bias_widens_the_margin(weight: float, bias: float) -> None:
     """A current of 0.999 is 0.001 below the threshold; float32 holds 1000.999 to 0.00003."""
     assert (complaints(Rule(**NUMBERS), weight, bias) == []) is (bias != 0.0)

@@ -10,7 +10,7 @@ from snnbench.cases.answer import Answer
 from snnbench.cases.reference import Trace
 from snnbench.cases.rule import rule_of
 from snnbench.proof.following import Followed
-from snnbench.proof.reruns import _other
+from snnbench.proof.reruns import _other, reruns
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
@@ -73,3 +73,15 @@ def test_second_run_with_another_spike_elsewhere_is_wrong() -> None:
 def test_number_of_spikes_changes_at_the_nearest_threshold() -> None:
     rule = replace(rule_of(CASE), threshold=1.0, most_spikes=3)
     assert [_other(u, s, rule) for u, s in ((1.9999, 1.0), (2.0001, 2.0), (2.9999, 2.0), (3.0, 3.0))] == [2, 1, 3, 2]
+
+
+def test_second_run_has_its_own_later_spikes() -> None:
+    """A current a little below the threshold is the second run: without a first spike, the next step has one."""
+    current = np.array([1.0, 0.6, 0.1])
+    first, second = (reference.forward(current - [off, 0, 0], CASE) for off in (0.0, 1e-9))
+    assert (first.spikes.tolist(), second.spikes.tolist()) == ([1, 0, 0], [0, 1, 0])
+    gradients = [reference.backward(np.ones(3), trace, CASE) for trace in (first, second)]
+    whole = Trace(*(array[:, None, None] for array in (first.potential, first.spikes, first.decayed)))
+    near, cotangent = np.array([True, False, False])[:, None, None], np.ones((3, 1, 1))
+    (runs,) = reruns(whole, near, current[:, None, None], gradients[0][:, None, None], cotangent, rule_of(CASE))
+    assert runs[-1].change == pytest.approx(gradients[1] - gradients[0], abs=1e-6)
