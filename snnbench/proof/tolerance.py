@@ -45,8 +45,12 @@ def of_sums(terms: Array, rule: Rule, case: Case) -> Array:
     sums of its size, so N terms lose up to N / 4 roundoffs of the threshold.
     """
     unit = UNIT_ROUNDOFF["float64" if case.dtype == "float64" else "float32"]
-    cuts = 2 * case.fan_in / TENSOR_CORE_TERMS if case.product_format == "tf32" else 0.0
-    return unit * (CLOSE_ROUNDOFFS * (rule.threshold + terms) + cuts * rule.threshold)
+    return unit * (CLOSE_ROUNDOFFS * (rule.threshold + terms) + _cut(case) * rule.threshold)
+
+
+def _cut(case: Case) -> float:
+    """The roundoffs that a sum loses to truncation."""
+    return 2 * case.fan_in / TENSOR_CORE_TERMS if case.product_format == "tf32" else 0.0
 
 
 def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing: Array) -> Array:
@@ -103,8 +107,7 @@ def of_chance(charge: Array, case: Case) -> Array:
     A tensor core cuts its sums in addition (of_sums).
     """
     unit = UNIT_ROUNDOFF["float64" if case.dtype == "float64" else "float32"]
-    cuts = 2 * case.fan_in / TENSOR_CORE_TERMS if case.product_format == "tf32" else 0.0
-    deviation: Array = unit * (0.3 * case.fan_in**0.5 + cuts) * (np.abs(charge) + np.sqrt(np.mean(charge**2)))
+    deviation: Array = unit * (0.3 * case.fan_in**0.5 + _cut(case)) * (np.abs(charge) + np.sqrt(np.mean(charge**2)))
     return deviation
 
 

@@ -1,5 +1,6 @@
 """Tests of the tolerance by a case's own recurrence: near what right programs need, and no wider."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,3 +97,19 @@ def test_rounding_moves_the_gradients_of_stacked_layers_little() -> None:
     (errors,) = backpropagation.errors(runs=1)
     for error, right in zip(errors.weights, backpropagation.gradients.weights, strict=True):
         assert 1e-9 < np.linalg.norm(error) / np.linalg.norm(right) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("changes", "size"),
+    [({}, 1.793e-6), ({"beta": 0.05}, 5.362e-7), ({"gain": 0.09}, 2.397e-6)],
+    ids=str,
+)
+def test_tolerance_of_a_rule_is_the_one_of_past_verdicts(changes: dict[str, Any], size: float) -> None:
+    """No other program computes it, and every term of it decides about libraries."""
+    rule, problem = replace(rule_of(LIF), **changes), Problem(LIF)
+    for scale in (1.0, 2.0**-20):
+        current, cotangent = problem.input(0).astype(float), scale * problem.cotangent(0).astype(float)
+        trace = reference.forward(current, rule)
+        errors = amplification.errors(current, trace, cotangent, rule, LIF)
+        allowed = amplification.allowed(reference.backward(cotangent, trace, rule), errors, "float32")
+        assert allowed == pytest.approx(size, rel=1e-3)

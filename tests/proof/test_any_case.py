@@ -9,6 +9,7 @@ import pytest
 from snnbench.cases.case import Case
 from snnbench.proof import provable
 from snnbench.proof.spotcheck import SpotCheck
+from snnbench.proof.tolerance import out_of_window
 from snnbench.workloads.linear_lif import Problem
 from tests.drawn import ALL_NS, drawn, judge, table
 from tests.fakes import CASE, LIF, profile
@@ -51,9 +52,9 @@ def test_right_programs_are_accused_in_no_drawn_case(seed: int) -> None:
         (CASE.with_(threshold=100.0), "silent", "threshold"),
         (CASE.with_(threshold=10.0), "silent", "threshold"),
         (CASE.with_(time_steps=1, batch=1, neurons=1), "", "neurons"),
-        (CASE.with_(slope=200.0, surrogate="triangle", time_steps=2, batch=1, neurons=2), "gradient is zero", ""),
+        (CASE.with_(slope=200.0, surrogate="triangle", time_steps=2, batch=1, neurons=2), "gradient is zero", "slope"),
         (CASE.with_(reset="zero", slope=0.1, threshold=3.0, beta=1.0, time_steps=500), "gradient", ""),
-        (LIF.with_(dtype="float16", slope=200.0, surrogate="exponential", time_steps=400), "gradient", ""),
+        (LIF.with_(dtype="float16", slope=200.0, surrogate="exponential", time_steps=400), "gradient", "dtype"),
     ],
     ids=str,
 )
@@ -64,6 +65,11 @@ def test_case_that_proves_nothing_is_found_before_a_library_runs(case: Case, wor
     assert change in name
     if name:
         assert not provable.hindrance(case.with_(**{name: type(getattr(case, name))(value.split()[0])}))
+
+
+@pytest.mark.parametrize(("rate", "threshold"), [(0.0, 0.5), (1.0, 2.0)])
+def test_threshold_of_a_silent_case_is_halved_and_of_a_busy_one_doubled(rate: float, threshold: float) -> None:
+    assert next(provable._changes(CASE, out_of_window(rate))) == ("threshold", threshold)
 
 
 def test_usual_case_proves_something() -> None:

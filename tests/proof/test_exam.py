@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench.cases import reference
+from snnbench.cases import network_reference, reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import PROFILES
 from snnbench.cases.problem import REVERSED
 from snnbench.proof import exam, state
+from snnbench.workloads import network
 from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.answers import answer_to
 from tests.fakes import CASE, profile
+from tests.networks import SMALL
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -53,15 +55,40 @@ def test_exam_ends_at_the_first_wrong_pass(first_wrong_pass: int) -> None:
     ("change", "complaint"),
     [
         ({"spikes": None}, "no spikes"),
+        ({"spikes": np.zeros((8, 5, 36))}, "spikes have the shape"),
         ({"weights": None}, "gradient of weight: got shape none"),
         ({"biases": None}, "gradient of bias: got shape none"),
         ({"input": None}, "gradient of input: got shape none"),
     ],
 )
-def test_exam_requires_spikes_and_all_gradients(change: dict[str, None], complaint: str) -> None:
+def test_exam_requires_spikes_and_all_gradients(change: dict[str, Any], complaint: str) -> None:
     problem = exam_problem(CASE, 1)
     finding = exam.run_exam(problem, lambda *which: replace(answer_to(problem, *which), **change))
     assert finding.message.startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("change", "backward", "complaint"),
+    [
+        ({}, True, ""),
+        ({"spikes": None}, True, "no output"),
+        ({"weights": None}, True, "gradient of weight of group 1 1 convolution: got shape none"),
+        ({"weights": None}, False, ""),
+    ],
+)
+def test_exam_of_a_network_requires_what_is_compared(change: dict[str, None], backward: bool, complaint: str) -> None:
+    (problem,) = network.exams(SMALL)
+    operations, parameters, case = problem.operations(), problem.parameters(), problem.case
+
+    def run(which: int, cotangent: int) -> Answer:
+        inputs, arriving = problem.input(which).astype(np.float64), problem.cotangent(cotangent).astype(np.float64)
+        values = network_reference.run(operations, parameters, inputs, case)
+        gradients = network_reference.run_back(operations, parameters, values, arriving, case)
+        return replace(Answer(values[operations[-1].name].reshape(case.shape), gradients), **change)
+
+    finding = exam.run_exam(problem, run, backward)
+    assert finding.message.startswith(complaint) and finding.correct is (not complaint)
+    assert 0.05 < finding.rate < 0.5
 
 
 @pytest.mark.parametrize("given", PROFILES)

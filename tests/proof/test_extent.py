@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from snnbench.proof.extent import Extent, extent, sampled
-from tests.fakes import CASE
+from tests.fakes import CASE, LIF
 
 LARGE = CASE.with_(neurons=96, batch=5, time_steps=23, input_rate=0.1)
 
@@ -66,6 +66,12 @@ def test_extent_of_a_budget_agrees_with_a_hand_computation(
     A part is an eighth of the budget: each of four phases has half for neurons, at least 32, and half for samples.
     """
     assert extent(CASE.with_(neurons=neurons, batch=batch, time_steps=time_steps), budget_ns) == expected
+
+
+@pytest.mark.parametrize(("budget_ns", "neurons"), [(0, 32), (4 * 10**9, 125)])
+def test_neurons_alone_get_the_whole_budget(budget_ns: int, neurons: int) -> None:
+    """A value takes 250 ns and a neuron of 32,000 values 8 ms, so a quarter of 4 s holds 125."""
+    assert extent(LIF.with_(neurons=2048, batch=64, time_steps=500), budget_ns) == Extent(neurons, 0)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 9])

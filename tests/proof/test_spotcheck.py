@@ -14,8 +14,10 @@ from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.comparison import Finding
 from snnbench.proof.spotcheck import SpotCheck, sampled
 from snnbench.proof.tolerance import round_to
+from snnbench.workloads import lif
 from snnbench.workloads.linear_lif import Problem
-from tests.fakes import CASE
+from tests.fakes import CASE, LIF
+from tests.programs import Program
 
 Array = np.ndarray[Any, Any]
 ALL_NS = 10**12
@@ -189,3 +191,14 @@ def test_several_layers_are_compared_by_the_given_network() -> None:
     answer = rounded_answer(problem, 1, 1, "float32", "float32")
     assert SpotCheck(problem, 1, network=Asked()).check(answer).complaints == ["asked"]
     assert SpotCheck(problem, 1).check(answer).correct
+
+
+@pytest.mark.parametrize(("factor", "correct"), [(1.0, True), (1.3, False)])
+def test_wrong_gradient_of_one_current_is_found_in_16_bits(factor: float, correct: bool) -> None:
+    """One of 600 neurons: the gradient as a whole is off by less than its tolerance."""
+    problem = lif.Problem(LIF.with_(dtype="bfloat16", neurons=600))
+    answer = Program()(problem, 0)
+    assert answer.input is not None
+    answer.input[:, :, 7] *= factor
+    finding = SpotCheck(problem, 0, budget_ns=ALL_NS).check(answer)
+    assert finding.correct is correct and ("at 7 of axis 2" in finding.message) is not correct

@@ -9,7 +9,7 @@ import pytest
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import PROFILES, Case
 from snnbench.cases.problem import Layer
-from snnbench.proof.spotcheck import SpotCheck
+from snnbench.proof.spotcheck import SpotCheck, sampled
 from snnbench.proof.tolerance import allowed_differences
 from snnbench.workloads.linear_lif import Problem
 from tests.answers import answer_to
@@ -115,6 +115,17 @@ def test_explained_differences_must_be_rare_in_full_precision() -> None:
     spikes[0, :, 0] = 0
     message = SpotCheck(problem, 0).check(Answer(spikes)).message  # type: ignore[arg-type]
     assert message == "2 of 12 spikes differ, 1 allowed; the first at t=0, b=0, n=0: u=1, expected 1, got 0"
+
+
+def test_explained_differences_of_chosen_neurons_are_not_counted_in_16_bits() -> None:
+    """Rounding in bfloat16 decides about a potential one roundoff below the threshold; what is drawn has no such."""
+    drawn = {*sampled(100, 32, 0).tolist()}
+    bias = [0.6 if n in drawn else 1 - 2.0**-8 for n in range(100)]
+    problem = constant(bias, steps=1, batch=128, dtype="bfloat16")
+    spikes = np.tile(np.array(bias) > 0.6, (1, 128, 1)).astype(np.float32)
+    spikes[:, sampled(128, 1, 0)] = 0
+    finding = SpotCheck(problem, 0, guarded=False).check_where(Answer(spikes), spikes > 0)  # type: ignore[arg-type]
+    assert finding.correct, finding.message
 
 
 def test_allowed_differences_are_a_rate_with_room_for_chance() -> None:

@@ -12,6 +12,8 @@ from snnbench.proof import tolerance
 from snnbench.proof.tolerance import (
     allowed_by_chance,
     expected_differences,
+    fewest_tolerance,
+    of_chance,
     of_potentials,
     of_sums,
     round_to,
@@ -69,6 +71,16 @@ def test_tensor_cores_add_truncation_to_a_sum() -> None:
     """Every 8 terms add 2 roundoffs of a partial sum as large as the threshold: 48 terms add 12 to the 32."""
     case = CASE.with_(device="cuda", precision="tf32", threshold=2.0)
     assert of_sums(np.array([0.0]), rule_of(case), case).tolist() == [R * (32 * 2 + 12 * 2)]
+
+
+def test_margin_of_negative_potentials_is_that_of_positive_ones() -> None:
+    rule = rule_of(CASE.with_(beta=0.9, threshold=9.0))
+    current = np.random.default_rng(1).uniform(0.0, 0.8, (6, 1, 1))
+    above, below = (
+        of_potentials(reference.forward(sign * current, rule), rule, "bfloat16", sign * current, 0 * current)
+        for sign in (1, -1)
+    )
+    assert np.array_equal(above, below)
 
 
 def test_margin_of_the_cases_own_neuron() -> None:
@@ -161,6 +173,55 @@ def test_number_that_the_format_cannot_hold_moves_more_spikes(monkeypatch: pytes
             expected.setdefault((beta, threshold), []).append(count)
     ratios = {numbers: off / exact for numbers, (off, exact) in expected.items()}
     assert ratios[0.875, 1.0] == 1.0 and ratios[0.9, 1.0] > 1.1 and ratios[0.875, 1.01] > 1.01
+
+
+def test_decay_that_the_format_cannot_hold_shifts_a_potential_by_hand() -> None:
+    """0.3 is 0.30078125 in bfloat16. The first potential of 0.96 is far from the threshold, the second 2.5 roundoffs.
+
+    A decay by more than half is rounded as 1 + 2 * 0.4 / 0.3 = 3.667 roundings. In thirds of a squared roundoff the
+    variances are 2 * 0.96^2, then 0.09 * 3 * 0.96^2 + (3.667 * 0.288)^2 + (u - 0.288)^2 + u^2.
+    """
+    rule, roundoff, u = rule_of(CASE.with_(beta=0.3)), 2.0**-8, 1 - 2.5 * 2.0**-8
+    trace = reference.forward(column(0.96, u - 0.288), rule)
+    variance = roundoff**2 / 3 * (0.27 * 0.96**2 + (11 / 3 * 0.288) ** 2 + (u - 0.288) ** 2 + u**2)
+    deviation = math.sqrt(variance + (0.00078125 * 0.96) ** 2)
+    chance = math.erfc(2.5 * roundoff / math.sqrt(2) / deviation) / 2
+    assert expected_differences(trace, rule, "bfloat16") == pytest.approx(chance, 1e-3)
+
+
+def test_slow_decay_is_rounded_in_one_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+    currents = np.random.default_rng(3).normal(0.0, 0.5, (40, 8, 50))
+    expected: dict[float, list[float]] = {}
+    for steady in (tolerance.STEADY, 0.0):
+        monkeypatch.setattr(tolerance, "STEADY", steady)
+        for beta in (0.875, 1 - 2.0**-9, 1.0):
+            rule = rule_of(CASE.with_(beta=beta))
+            count = expected_differences(reference.forward(currents, rule), rule, "bfloat16")
+            expected.setdefault(beta, []).append(count)
+    assert {beta: steadily > 1.1 * evenly for beta, (steadily, evenly) in expected.items()} == {
+        **{0.875: False, 1 - 2.0**-9: True, 1.0: False}
+    }
+
+
+@pytest.mark.parametrize(
+    ("dtype", "below", "moves"),
+    [("float32", 0.0, False), ("float32", R, True), ("float64", 0.0, False), ("bfloat16", 0.0, True)],
+)
+def test_potential_on_the_threshold_moves_in_16_bits_only(dtype: str, below: float, moves: bool) -> None:
+    rule = rule_of(CASE)
+    assert (expected_differences(reference.forward(column(1 - below), rule), rule, dtype) > 0.01) is moves
+
+
+def test_sums_of_tensor_cores_move_a_current_by_their_truncation() -> None:
+    """48 terms move a current by 0.3 * sqrt(48) = 2.078 roundoffs, and truncation by 12 more."""
+    case = CASE.with_(device="cuda", precision="tf32")
+    assert of_chance(np.array([1.0]), case) == pytest.approx(2 * R * 14.078, 1e-4)
+    assert of_chance(np.array([1.0]), CASE) == pytest.approx(2 * R * 2.078, 1e-3)
+
+
+@pytest.mark.parametrize(("steps", "roundoffs"), [(0, 2.0), (100, 11.0), (10_000, 16.0)])
+def test_gradient_in_16_bits_may_be_off_by_its_sum_over_time(steps: int, roundoffs: float) -> None:
+    assert fewest_tolerance(CASE.with_(dtype="bfloat16"), steps) == pytest.approx(roundoffs * 2.0**-8)
 
 
 @pytest.mark.parametrize(("expected", "allowed"), [(0.0, 1), (0.125, 3), (2.0, 13), (50.0, 141)])
