@@ -179,6 +179,7 @@ def test_memory_peaks_are_compared_too() -> None:
         (1.0 / 1.1, 1.1, 10, 39),  # log 1.1 must shrink to log 1.05
         (1.08 / 1.2, 1.08 * 1.2, 10, 57),  # log 1.2 must shrink to log 1.08
         (1.02 / 1.1, 1.02 * 1.1, 10, 109),  # log 1.1 must shrink to log 1.05 - log 1.02
+        (1 / 1.08 / 1.2, 1 / 1.08 * 1.2, 10, 57),  # the same downwards
         (1.04 / 1.5, 1.04 * 1.5, 10, None),
     ],
 )

@@ -49,6 +49,7 @@ def test_word_depends_on_size_and_certainty(difference: Difference, q: float | N
         (1.10, 1.06, 1.14, 0.2, "q is above alpha"),
         (0.90, 0.86, 0.94, 0.2, "q is above alpha"),
         (1.50, 1.40, 1.90, 0.2, "q is above alpha"),
+        (1.10, 1.00, 1.05, 0.2, "q is above alpha"),  # its end is the floor
         (1.10, 0.80, 0.94, 0.2, "the median and the mean of the trials disagree"),
         (0.90, 1.06, 1.20, 0.01, "the median and the mean of the trials disagree"),
     ],

@@ -146,15 +146,16 @@ def test_constant_sample_does_not_affect_the_prior() -> None:
     assert moderate(np.array([0.0]), np.array([4.0]))[0].tolist() == [0.0]
 
 
-def test_prior_is_estimated_from_many_variances() -> None:
-    """10 000 variances s0^2 * d0 / chi^2(d0) * chi^2(d) / d, as Smyth 2004 has them, with s0 = 0.02, d0 = 6, d = 4."""
+@pytest.mark.parametrize("d", [4, 10])
+def test_prior_is_estimated_from_many_variances(d: int) -> None:
+    """10 000 variances s0^2 * d0 / chi^2(d0) * chi^2(d) / d, as Smyth 2004 has them, with s0 = 0.02 and d0 = 6."""
     random = np.random.default_rng(3)
     true = 0.02**2 * 6 / random.chisquare(6, 10_000)
-    measured = true * random.chisquare(4, 10_000) / 4
-    variances, prior_degrees, _ = moderate(measured, np.full(10_000, 4.0))
+    measured = true * random.chisquare(d, 10_000) / d
+    variances, prior_degrees, _ = moderate(measured, np.full(10_000, float(d)))
     assert prior_degrees == pytest.approx(6, rel=0.1)
     small = measured < 0.02**2 / 4
-    assert variances[small] == pytest.approx((6 * 0.02**2 + 4 * measured[small]) / 10, rel=0.1)
+    assert variances[small] == pytest.approx((6 * 0.02**2 + d * measured[small]) / (6 + d), rel=0.1)
     assert (variances >= measured).all()
 
 

@@ -28,7 +28,10 @@ OTHERS = [timed("b", trial, train=2.0) for trial in range(5)]
         ([*FAST, *CRASHING], {"measured": 3, "crash": 1}),
         (FAST, {}),
         (REFUSING, {}),
-        ([*FAST, failed("a", "timeout", "no reply within 9 s", trial=3)], {}),  # of a busy machine
+        *[
+            ([*FAST, failed("a", kind, "of a busy machine", trial=3)], {})
+            for kind in ("environment", "oom-device", "oom-host", "timeout", "lost", "cancelled")
+        ],
         ([*FAST, skipped("a", "unavailable", "no counter", trial=3)], {}),
         (
             [*FAST, weighed("a"), skipped("a", "unsupported", "no memory", measure="memory", trial=9)],

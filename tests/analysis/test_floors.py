@@ -41,6 +41,10 @@ def test_trials_beside_other_load_change_no_floor_and_accuse_nobody() -> None:
     assert not [*floors.complaints([floored("a", 0, 9.0), floored("a", 1, 2.0)])]
 
 
+def test_floor_of_a_quarter_of_the_others_is_no_lie() -> None:
+    assert not [*floors.complaints(floored(f"of {number}", 0, ms) for number, ms in enumerate([0.5, 2.0, 2.0, 2.0]))]
+
+
 def test_floor_of_a_liar_is_not_used_and_is_reported() -> None:
     honest = [floored(name, trial, 4.0 + trial) for name in ("a", "b") for trial in range(3)]
     lying = [floored("liar", trial, 1e-5) for trial in range(3)]

@@ -11,6 +11,10 @@ def test_looks_of_twelve_trials() -> None:
     assert [look.alpha for look in schedule] == pytest.approx([0.01, 0.01, 0.01, 0.02])
 
 
+def test_look_has_four_trials_at_least() -> None:
+    assert [look.trials for look in looks(9, 0.05)] == [5, 6, 9]
+
+
 @pytest.mark.parametrize("most", range(1, 60))
 def test_looks_are_distinct_and_spend_alpha(most: int) -> None:
     schedule = list(looks(most, 0.05))

@@ -62,6 +62,13 @@ def test_change_explained_by_probes_is_inconclusive() -> None:
     )
 
 
+@pytest.mark.parametrize("factor", [1.88, 1 / 1.88])
+def test_change_within_the_floor_of_the_movement_is_inconclusive(factor: float) -> None:
+    """The machine explains up to 1.85, and 5 % more are within the floor."""
+    moved = [each if factor > 1 else 1 / each for each in (1.6, 1.5, 1.2, 1.2)]
+    assert of(compared(slowed("a", 1.0), slowed("a", factor, *moved)), "a").word == "inconclusive"
+
+
 @pytest.mark.parametrize(("factor", "word"), [(2.0, "slower"), (1 / 2.0, "faster"), (1.0, "inconclusive")])
 def test_change_beyond_the_movement_is_reported(factor: float, word: str) -> None:
     """If the machine moved, an unchanged time is inconclusive, not the same."""

@@ -8,7 +8,7 @@ from snnbench.analysis.pairs import pairs, side_of, slower
 from snnbench.analysis.results import results_by_case
 from snnbench.worker.durations import summarise
 from tests.fakes import CASE
-from tests.recordings import timed, trials
+from tests.recordings import timed, trials, weighed
 
 
 def side(*values: float, contended: str = "") -> Side:
@@ -57,6 +57,8 @@ def test_times_of_a_phase_name_the_contended() -> None:
     quiet, loud = results_by_case(records)[CASE]
     assert side_of(quiet, "train").summary.trials == (1e6, 2e6)
     assert side_of(quiet, "train").repetitions == [(1e6, 1e6, 4.5e6), (2e6, 2e6, 9e6)]
+    (both,) = results_by_case([timed("a", train=1.0), weighed("a")])[CASE]
+    assert both.repetitions and side_of(both, "train", "host_peak").repetitions == []
     assert side_of(quiet, "train").contended == side_of(loud, "train", allowed=["contended"]).contended == ""
     assert side_of(loud, "forward").contended == "loud"
     assert side_of(loud, "forward").summary.trials == (4e6,)

@@ -75,6 +75,20 @@ def test_mean_is_not_taken_across_profiles() -> None:
     ]
 
 
+def test_mean_is_not_taken_across_formats() -> None:
+    cases = (CASE, CASE.with_(precision="tf32"), CASE.with_(dtype="float64"))
+    means = ranked(*(one for case in cases for name in "ab" for one in times(name, 1, case=case))).means
+    assert sorted(mean.of for mean in means) == [
+        ("cpu", "subtract", dtype, precision)
+        for dtype, precision in (("float32", "ieee"), ("float32", "tf32"), ("float64", "ieee"))
+    ]
+
+
+def test_baseline_without_a_time_is_lacking_in_the_mean() -> None:
+    (mean,) = ranked(*times("b", 1), failed("a", "crash", "died")).means
+    assert (mean.ratios, mean.lacking) == ({}, {"a": 1})
+
+
 def test_no_shared_case_gives_no_mean() -> None:
     (mean,) = ranked(*times("a", 1), *times("b", 2, case=LARGE)).means
     assert (mean.cases, mean.known, mean.ratios, mean.lacking) == (0, 2, {}, {"a": 1, "b": 1})

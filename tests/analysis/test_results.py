@@ -56,6 +56,18 @@ def test_equal_times_are_sorted_by_name() -> None:
     assert order(timed("b", train=1.0), timed("a", train=1.0)) == ["a", "b"]
 
 
+def test_cases_are_sorted_by_format_before_size() -> None:
+    cases = [CASE.with_(neurons=96), CASE.with_(dtype="float64")]
+    assert list(results_by_case(timed("a", case=case, train=1.0) for case in reversed(cases))) == cases
+
+
+def test_version_is_that_of_a_trial_that_knows_it() -> None:
+    unknown = failed("a", "environment", "no network", version=None)
+    for records, version in (([unknown, timed("a", 1, train=1.0, version="2.1")], "2.1"), ([unknown], "")):
+        (result,) = results_by_case(records)[CASE]
+        assert result.version == version
+
+
 def test_lowest_verdict_of_the_trials_counts() -> None:
     records = [timed("a", 0, train=1.0), equivalent("a", trial=1, train=1.0), timed("b", train=9.0)]
     (a,) = (one for one in results_by_case(records)[CASE] if one.contender == "a")
@@ -123,6 +135,9 @@ def test_deviating_result_has_deviation_distance_and_rule() -> None:
     assert other.reasons == [
         "deviates: fires a step late (up to 3.00% of the spikes differ, gradients by up to 2.0e-02)"
     ]
+    nothing = {"compared": 0, "differing": 0, "gradient_errors": {}, "complaints": []}
+    (third,) = results_by_case([timed("c", train=1.0, outcome=outcome, checks={"exam-1": nothing})])[CASE]
+    assert third.reasons == ["deviates: fires late (up to 0.00% of the spikes differ)"]
 
 
 def test_median_floor_of_a_phase_counts_for_all() -> None:

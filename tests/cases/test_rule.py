@@ -59,6 +59,16 @@ def test_trace_agrees_with_a_hand_computation(
     assert trace.spikes.ravel().tolist() == spikes
 
 
+@pytest.mark.parametrize(("u", "distance"), [(1.1, 0.1), (0.2, 0.3), (1.3, 0.2), (9.0, 7.5)])
+def test_distance_is_that_to_the_nearest_multiple_of_the_threshold(u: float, distance: float) -> None:
+    assert changed(threshold=0.5, most_spikes=3).distance(np.array(u)) == pytest.approx(distance)
+
+
+def test_spike_of_another_program_resets_below_the_potential_of_a_reset() -> None:
+    rule = changed(reset="zero", unit=0.25, resets_at=1.0)
+    assert rule.after_reset(np.array([0.75, 0.75, 1.0]), np.array([1.0, 0.0, 0.0])).tolist() == [0.0, 0.75, 0.0]
+
+
 def test_gradient_agrees_with_a_hand_computation() -> None:
     rule = changed(synapse=0.5, gain=2.0, reset_by=4.0, surrogate="rectangle")
     # u = .75, .375 + .75 = 1.125: the second fires, and both are within a half of the threshold

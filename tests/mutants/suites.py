@@ -38,7 +38,9 @@ SUITES: dict[str, tuple[str, ...]] = {
     "proof/exam": ("proof/exam", "proof/cause", "proof/any_case"),
     "analysis/cells": ("analysis/compare", "analysis/compare_disturbed", "analysis/decision"),
     "analysis/compare": ("analysis/compare", "analysis/compare_disturbed", "analysis/movement"),
-    "analysis/comparability": ("analysis/comparability", "analysis/compare", "analysis/compare_disturbed"),
+    "analysis/comparability": (
+        *("analysis/comparability", "analysis/compare", "analysis/compare_disturbed", "analysis/movement"),
+    ),
     "analysis/looks": ("analysis/looks",),
     "analysis/abtest": ("analysis/abtest", "analysis/trial_pairs", "release/false_words"),
     "analysis/rank": ("analysis/rank", "analysis/rank_baseline", "analysis/decision", "system/shipped_recordings"),

@@ -134,3 +134,18 @@ def test_differing_fact_is_named_with_both_values(
     with pytest.raises(Disagreement) as refusal:
         merge.merge(parts, tmp_path / "merged")
     assert str(refusal.value) == line.format(one=parts[0].folder, two=parts[1].folder)
+
+
+def test_facts_of_every_part_are_named(tmp_path: Path) -> None:
+    parts = [
+        reading.Recording(Path(f"part{version}"), {"whole": "w", "snnbench": version}, {}, [], 0) for version in "123"
+    ]
+    with pytest.raises(Disagreement) as refusal:
+        merge.merge(parts, tmp_path / "merged")
+    assert str(refusal.value).count("in part1, ") == 2
+
+
+def test_cell_that_another_part_disproves_is_refused(tmp_path: Path) -> None:
+    right, wrong = timed("a", train=1.0), failed("a", "incorrect", "3 spikes differ", measure="time")
+    with pytest.raises(Disagreement, match=r"is incorrect in .*part2 and measured in .*part1"):
+        merge.merge([shard(tmp_path, 1, right), shard(tmp_path, 2, wrong)], tmp_path / "merged")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import re
 import sys
@@ -211,3 +212,18 @@ def test_no_text_is_a_formula_in_a_spreadsheet() -> None:
     reasons = ["=HYPERLINK(1)", "+1", "-2+3", "@x", "-", "a=b"]
     rows = written(recording(*(failed(f"a{n}", "crash", reason) for n, reason in enumerate(reasons))))
     assert [row["reason"] for row in rows] == ["'=HYPERLINK(1)", "'+1", "'-2+3", "'@x", "-", "a=b"]
+
+
+def test_json_has_the_columns_that_a_row_fills() -> None:
+    table = tidy.rows([recording(timed("norse/box", train=3.0), failed("norse", "crash", "died"))])
+    assert json.loads(tidy.to_json(table)) == [
+        {name: value for name, value in row.items() if value is not None} for row in table
+    ]
+    with pytest.raises(ValueError):
+        tidy.to_json([{"value": float("nan")}])
+
+
+def test_schema_requires_what_identifies_a_row() -> None:
+    assert set(tidy.json_schema()["items"]["required"]) == {
+        *("recording", "cell", "library", "variant", "workload", "measure", "trial", "status", "flags")
+    }

@@ -94,10 +94,10 @@ def test_own_usage_is_not_foreign() -> None:
 
 def test_work_between_repetitions_can_be_left_out() -> None:
     """Of 3 CPU seconds of others in 10 s, 2 were used in 5 s of a proof."""
-    started, ended = Usage(10.0, 0.0, 0.0, 0.0), Usage(20.0, 13.0, 1.0, 10.0)
+    started, ended = Usage(10.0, 0.0, 0.125, 0.0), Usage(20.0, 13.0, 1.0, 10.0)
     assert between(started, ended)["foreign_cpus"] == 0.3
-    rest = started.after_all(Usage(12.0, 2.0, 0.5, 2.0), Usage(17.0, 9.0, 1.0, 7.0))
-    assert between(rest, ended) == taken(0.2, 0.1, 1.0)
+    rest = started.after_all(Usage(12.0, 2.0, 0.5, 2.0), Usage(17.0, 9.0, 0.75, 7.0))
+    assert between(rest, ended) == taken(0.2, 0.125, 1.0)
 
 
 COMPILER = """
