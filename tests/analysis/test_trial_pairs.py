@@ -1,11 +1,13 @@
 """Tests of the pairs of an A/B test: both sides share a disturbance, and a trial without its partner is left out."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from snnbench.adapter.contender import Work
-from snnbench.analysis.abtest import Rule, settled, undecided
+from snnbench.analysis.abtest import Rule, _is_whole, settled, undecided
+from snnbench.analysis.comparability import Incomparable
 from tests.analysis.test_abtest import QUIET, both, of_sides, only, side
 from tests.fakes import CASE
 from tests.recordings import failed, timed
@@ -81,3 +83,16 @@ def test_sides_measured_far_apart_are_not_paired() -> None:
     late = [replace(one, started="2026-11-22T10:00:00+00:00") if one.trial > 2 else one for one in new]
     cell = only(of_sides(*base, *late))
     assert (cell.word, cell.reason) == ("inconclusive", "3 pairs, where a word takes 4")
+
+
+@pytest.mark.parametrize(("seconds", "is_whole"), [(0, True), (601.5, True), (602, False)])
+def test_sides_of_a_pair_are_ten_minutes_apart_at_most(seconds: float, is_whole: bool) -> None:
+    """Besides the 1.5 s that the second side took."""
+    start = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    starts = [(start + timedelta(seconds=after)).isoformat() for after in (0, seconds)]
+    assert _is_whole([replace(timed("a", train=1.0), started=each) for each in starts]) is is_whole
+
+
+def test_selected_phase_without_a_pair_has_no_measured_trial_for_a_reason() -> None:
+    with pytest.raises(Incomparable, match="nothing to compare: no pair is whole"):
+        only(of_sides(*both(QUIET)), phases=("forward",))

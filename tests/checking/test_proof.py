@@ -7,8 +7,8 @@ import pytest
 from snnbench.cases.outcome import decode
 from snnbench.checking import records
 from snnbench.recording.record import Record
-from tests.fakes import CASE
-from tests.recordings import record
+from tests.fakes import CASE, LIF
+from tests.recordings import EXACT, record
 
 Document = dict[str, Any]
 R = 2.0**-24
@@ -224,3 +224,10 @@ def test_verdict_follows_from_format_and_deviation() -> None:
         assert f"verdict {declared['verdict']}, where {word} is the word" in proof(
             measured({}, LONG | changes, **declared)
         )
+
+
+@pytest.mark.parametrize(("neurons", "least"), [(64, 32_000), (800, 320_000)])
+def test_fresh_check_of_neurons_alone_compares_32_over_the_batch(neurons: int, least: int) -> None:
+    """Or all neurons of a sample, if that is less: 500 steps of 20 samples."""
+    case = LIF.with_(neurons=neurons, batch=20, time_steps=500)
+    assert records._places("fresh-train", {}, case, EXACT, False)[0] == least

@@ -144,3 +144,11 @@ def test_spike_near_the_threshold_only_may_differ() -> None:
 def test_reset_to_zero_and_subtraction_leave_their_potential() -> None:
     assert outputs("LIF", [4, 2.5], ("reset", "zero"), v_reset=-1.0) == [1, 1]  # u: 2, then 0 + 1.25
     assert outputs("LIF", [6, 0, 0], ("reset", "subtract")) == [1, 0, 0]  # u: 3, then 1 (not above), 0.5
+
+
+@pytest.mark.parametrize(("u", "tolerance"), [(2000.0001, 1.0), (2000.1, 0.0), (2500.0, 0.0)])
+def test_several_spikes_are_doubtful_near_a_multiple_of_a_high_threshold(u: float, tolerance: float) -> None:
+    """Eight roundings of a threshold of 1000 are 0.00095."""
+    node = Node("n", "LIF", {"v_threshold": np.array([1000.0])})
+    step = neuron._fired(node, Interpretation([("spikes", "several")]), np.array([u]), np.zeros(1))
+    assert (step.output.item(), step.tolerance.item()) == (2.0, tolerance)

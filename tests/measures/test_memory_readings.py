@@ -185,3 +185,19 @@ def test_memory_that_is_taken_before_the_pass_is_refused(tmp_path: Path) -> None
     reply = reply_of(ask(tmp_path, altered(hoard.format(10)), request("memory", phases=("train",))))
     assert reply.outcome and reply.outcome.kind == "incorrect" and not reply.memory
     assert re.match(r"the network takes \d+(\.\d+)? MiB when it is built, and its weights", str(reply.outcome.reason))
+
+
+def test_high_water_marks_of_descendants_are_reset_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "7").mkdir()
+    monkeypatch.setattr(memory, "PROC", tmp_path)
+    monkeypatch.setattr(memory, "CLEAR_REFS", tmp_path / "clear_refs")
+    monkeypatch.setattr(memory, "descendants", lambda pid: [7])
+    memory.reset_peak()
+    assert [(tmp_path / name).read_text() for name in ("clear_refs", "7/clear_refs")] == ["5", "5"]
+
+
+def test_memory_settles_before_each_reading_of_what_a_pass_retains(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Pass()
+    monkeypatch.setattr(memory, "settle", lambda: bench.events.append("settle"))
+    memory._retained(bench, bench)  # type: ignore[arg-type]
+    assert bench.events == ["compile forward", "settle", "read", "forward", "wait", "settle", "read"]

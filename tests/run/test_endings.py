@@ -10,12 +10,16 @@ import pytest
 from snnbench.cases.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, Outcome, SkipKind, Verdict
 from snnbench.plan.cell import Cell
 from snnbench.recording.flags import raised
+from snnbench.recording.record import Record
 from snnbench.run import endings, known_outcomes
 from snnbench.run.process import Ending
 from snnbench.run.request import Request
 from snnbench.worker.messages import Measure, Reply, decode_reply
+from tests.bench import Bench, bench
 from tests.fakes import CASE
 from tests.recordings import EXACT
+
+__all__ = ["bench"]
 
 MEASURED = EXACT
 OUT_OF_MEMORY = Outcome(status="failed", kind="oom-host", reason="MemoryError")
@@ -219,3 +223,21 @@ def test_unknown_number_of_threads_is_not_flagged() -> None:
         "throttled",
         "shared",
     ]
+
+
+def recorded(bench: Bench, end: Ending | Outcome) -> Record:
+    """The record of a cell of a fake; NumPy is its library, of version 0.0 by its environment."""
+    bench.add("a")
+    return endings.record_of(cell(), "key", bench.setup(), end)
+
+
+def test_record_has_the_reply_and_the_version_of_the_environment(bench: Bench) -> None:
+    reply = Reply(MEASURED, settings={"version": "99"})
+    record = recorded(bench, Ending(reply, 0, False, "a log", 1.23456))
+    assert (record.cell, record.library, record.outcome, record.version) == ("key", "a", MEASURED, "0.0")
+    assert (record.settings, record.wall_s, record.log) == ({"version": "99"}, 1.235, "")
+
+
+def test_record_of_a_cell_without_a_worker_has_its_outcome_alone(bench: Bench) -> None:
+    record = recorded(bench, UNSUPPORTED)
+    assert (record.outcome, record.checks, record.settings, record.wall_s) == (UNSUPPORTED, {}, {}, None)

@@ -53,7 +53,8 @@ def test_new_content_follows_repetitions_of_several_passes() -> None:
     assert [each.outputs for each in series] == [None] * 3, "they hold no memory while the next pass runs"
     assert (timing.fresh_ns, timing.drawn_ns) == ([6 * MS] * 2, [6 * MS] * 3)
     before = len(bench.events)
-    run_repeated(bench.phase(), timing, bench.renewal, 3, bench.clock)
+    series = run_repeated(bench.phase(), timing, bench.renewal, 3, bench.clock)
+    assert [each.outputs for each in series] == [None] * 3
     assert bench.events[before:] == ["settled", *["reloaded", *PASS] * 3], "in the same way, on content 0"
     assert timing.repeated_ns == [6 * MS] * 3
     assert timing.repetitions_ns == [12 * MS] * 4, "the repetitions stay unchanged"
@@ -80,6 +81,15 @@ def test_short_pass_runs_once_more_before_new_content() -> None:
     longer = Bench(pass_ns=5 * MS)
     longer.measure(replace(BUDGET, repetitions=2))
     assert longer.events.count("run") == bench.events.count("run") - 2
+
+
+@pytest.mark.parametrize("run", [run_drawn, run_repeated])
+def test_shortest_repetition_says_that_a_pass_is_short(run: Any) -> None:
+    bench = Bench(pass_ns=10 * MS)
+    timing, _ = bench.measure()
+    timing.repetitions_ns, before = [4 * MS, 40 * MS], bench.runs
+    run(bench.phase(), timing, bench.renewal, 3, bench.clock)
+    assert bench.runs - before == 1 + 3
 
 
 def test_what_a_preparation_must_not_know_arrives_after_it() -> None:
