@@ -83,6 +83,24 @@ def test_sides_came_with_schema_5() -> None:
     assert list(files._newer(line | {"schema": 6})) == list(files._newer(line | {"side": ""})) == []
 
 
+@pytest.mark.parametrize(
+    ("since", "more", "newer"),
+    [
+        (6, {"probes": {"copy": {}}}, "probes"),
+        (6, {"phases": {"train": {"instructions": [1]}}}, "instructions"),
+        (7, {"case": {"workload": "lif"}}, "workload"),
+        (8, {"phases": {"train": {"build_ns": 1}}}, "build_ns"),
+        (8, {"phases": {"train": {"contention": {"timed_cpus": 1.0}}}}, "timed_cpus"),
+        (8, {"memory": {"passes_ns": []}}, "passes_ns"),
+        (8, {"memory": {"host": {"build_bytes": 1}}}, "build_bytes"),
+    ],
+)
+def test_later_fields_came_with_their_schema(since: int, more: Document, newer: str) -> None:
+    line = {"case": {}, "outcome": {}, **more}
+    assert list(files._newer(line | {"schema": since - 1})) == [newer]
+    assert list(files._newer(line | {"schema": since})) == []
+
+
 def test_mixed_schemas_are_reported(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited_record(folder, "time", relabelled(1))
