@@ -7,7 +7,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "proof/comparison": ("proof/comparison", "proof/spotcheck_answers", "proof/exam", "proof/spotcheck"),
     "proof/spotcheck": (
         *("proof/spotcheck", "proof/spotcheck_answers", "proof/distance", "proof/network_check"),
-        *("proof/sample", "proof/rounding", "proof/reruns", "proof/any_case"),
+        *("proof/sample", "proof/rounding", "proof/reruns"),
     ),
     "conformance/neuron": ("conformance/neuron", "conformance/comparison"),
     "conformance/comparison": ("conformance/comparison",),
