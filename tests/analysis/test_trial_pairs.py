@@ -87,7 +87,7 @@ def test_sides_measured_far_apart_are_not_paired() -> None:
 
 @pytest.mark.parametrize(("seconds", "is_whole"), [(0, True), (601.5, True), (602, False)])
 def test_sides_of_a_pair_are_ten_minutes_apart_at_most(seconds: float, is_whole: bool) -> None:
-    """Besides the 1.5 s that the second side took."""
+    """Besides the 1.5 s that a side took."""
     start = datetime(2026, 11, 21, 10, tzinfo=UTC)
     starts = [(start + timedelta(seconds=after)).isoformat() for after in (0, seconds)]
     assert _is_whole([replace(timed("a", train=1.0), started=each) for each in starts]) is is_whole
