@@ -90,7 +90,7 @@ def _is_whole(pair: Sequence[Record]) -> bool:
         return len(pair) == len(SIDES) and all(one.status == "measured" for one in pair)
     first, second = sorted(pair, key=lambda one: one.started)
     between = datetime.fromisoformat(second.started) - datetime.fromisoformat(first.started)
-    return between.total_seconds() - (second.wall_s or 0.0) <= APART_S
+    return between.total_seconds() - (first.wall_s or 0.0) <= APART_S
 
 
 def plain_label(record: Record) -> str:
