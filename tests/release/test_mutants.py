@@ -5,7 +5,7 @@ from tests.mutants.edits import edits
 
 
 def test_seed_draws_the_same_mutants_and_every_module_has_some() -> None:
-    modules = ["proof/comparison", "proof/tolerance", "analysis/coverage"]
+    modules = ["proof/comparison", "proof/tolerance", "analysis/floors"]
     mutants = drawn(modules, 60, 1)
     assert mutants == drawn(modules, 60, 1) != drawn(modules, 60, 2)
     assert {one.module for one in mutants} == {*modules} and 58 <= len(mutants) <= 62

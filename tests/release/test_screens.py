@@ -13,9 +13,9 @@ from tests.screens import screen
 WORDS = {
     r"[\d.]+": "0",
     r"[~=▲▼✗✓] |[█▏▎▍▌▋▊▉]+": "",
-    r".* cells measured.*": "MEASURED",
+    r".*(cells measured|0 CPUs, 0 GiB).*": "",
     r"^\S+_quick_\S+: .*": "",
-    r"( contended| drifted)+": "",
+    r"(x floor|exact +0 \(0-0\) +0 +0).*": r"\1",
     r"\b(inconclusive|same|slower|faster)  ": "WORD  ",
     r"DOES NOT OVERLAP|overlaps": "OVERLAPS",
     r"^(not )?reproduced: |^inconclusive: ": "VERDICT: ",
@@ -24,7 +24,7 @@ WORDS = {
     r"^0 cells in .*|^\[0/0\] .*": "",
     r"^(changed since then|waiting for|after 0 trials|0 columns leave out|\s+-> ).*": "",
     r"^(0, 0 threads|input rate 0|rate 0, |threads, seed|all comparisons|0 comparisons).*": "",
-    r"^(\(wider, or piped|  subtract on cpu, |  ms\): ).*": "",
+    r"^(\(?wider, or piped|shows them|  subtract on cpu, |  ms\): ).*": "",
 }
 """What differs from run to run, and what stands for it: numbers, words of a test, remarks on the machine."""
 
