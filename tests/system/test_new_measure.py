@@ -10,6 +10,7 @@ from snnbench.report import tidy
 from tests.documents import ROOT, fences, written
 from tests.fakes import CORRECT, write
 from tests.sweep import lines, process, recordings, run_arguments, write_config
+from tests.whole import WHOLE
 
 PAGE = written(ROOT / "docs" / "tutorials" / "add-a-measure.md")
 HALVES = ("worker", "harness", "report")
@@ -49,7 +50,7 @@ def test_measure_of_the_tutorial_is_measured_checked_and_shown(tmp_path: Path) -
     assert len(re.findall(r"page-faults.*: page faults of 9 passes", checked)) == len(counted), checked
 
 
-@pytest.mark.parametrize("name", ["energy", "neuron_share"])
+@pytest.mark.parametrize("name", ["energy", "neuron_share"] if WHOLE else ["neuron_share"])
 def test_measure_is_gone_with_its_folder(tmp_path: Path, name: str) -> None:
     shutil.rmtree(package(tmp_path) / "measures" / name)
     status, printed = run(tmp_path, f"protocol.{name}=true")
