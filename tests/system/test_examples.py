@@ -61,7 +61,7 @@ def test_every_call_is_accepted_by_the_command_line() -> None:
         assert parsed(words)
 
 
-@pytest.mark.parametrize("wrong", [["run"], ["compare", "a", "b", "--fail-if", "slower"], ["doctor", "--trials", "1"]])
+@pytest.mark.parametrize("wrong", [["rank"], ["compare", "a", "b", "--fail-if", "slower"], ["doctor", "--trials", "1"]])
 def test_wrong_call_is_found(wrong: list[str]) -> None:
     with pytest.raises(TyperException):
         parsed(wrong)

@@ -34,9 +34,7 @@ def report(recording: Recording) -> Report:
     found = find(recording)
     about = f"{model(recording)}. {answer.coverage(recording)}."
     about += f" {lines}." if (lines := remarks(recording)) else ""
-    common, own = captions(found.cases)
-    notes = [f"all cases: {common}"] if len(own) > 1 else []
-    return Report(recording.name, about, notes, [section for make in SECTIONS for section in make(found)])
+    return Report(recording.name, about, sections=[section for make in SECTIONS for section in make(found)])
 
 
 def _answer(findings: Findings) -> Iterator[Section]:
@@ -49,7 +47,9 @@ def _times(findings: Findings) -> Iterator[Section]:
     measured = {case: measurements(case, of, findings.baseline) for case, of in findings.results.items()}
     has_ratios = any("ratio" in table.columns for table in measured.values())
     legend = [RATIO.format(findings.baseline)] if has_ratios else []
-    yield Section("times", "", tables=_captioned(findings, measured), closing=legend)
+    common, own = captions(findings.cases)
+    shared = [f"All cases: {common}."] if len(own) > 1 else []
+    yield Section("times", "", shared, tables=_captioned(findings, measured), closing=legend)
 
 
 def _distances(findings: Findings) -> Iterator[Section]:
