@@ -126,7 +126,7 @@ def test_kept_answers_are_found_in_every_phase(tmp_path: Path, phase: str) -> No
 
 
 def test_kept_answers_are_found_with_fresh_repetitions(tmp_path: Path) -> None:
-    """A kept pass is short, so a repetition is several of them, or else a single one on new content: nothing is kept."""
+    """A kept pass is short, so a repetition is several of them, or else a single one, on content that nothing keeps."""
     reply = timed(tmp_path, keeper(entries=64), min_repetition_ns=1)
     if reply.outcome.status == "measured":
         assert {phase["passes"] for phase in reply.phases.values()} == {1}
