@@ -65,7 +65,7 @@ def sdist(release: Path) -> Path:
 def installed(package: Path, python: str | Path, folder: Path) -> Path:
     """snnbench as `uv tool install` puts it on the path."""
     folders = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
-    run(uv.find_uv_bin(), "tool", "install", "--python", python, package, cwd=folder, **folders)
+    run(uv.find_uv_bin(), "tool", "install", "--python", python, f"{package}[parquet]", cwd=folder, **folders)
     return folder / "bin" / "snnbench"
 
 
