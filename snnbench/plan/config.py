@@ -5,7 +5,6 @@ not give its own. Values that choose a measurement have no default: a missing on
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -33,7 +32,7 @@ from snnbench.cases.case import PROFILES
 from snnbench.digest import digest
 from snnbench.plan.axes import PROFILE, Axes, Axis, fields_of, listed, types
 from snnbench.plan.config_errors import Mistake, explain, validated
-from snnbench.plan.config_file import ConfigError, Document, override, read
+from snnbench.plan.config_file import ConfigError, Document, Location, override, read
 from snnbench.suggestions import unknown
 
 __all__ = ["Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
@@ -207,7 +206,7 @@ def load(
     """
     document = override(read(path), settings)
     for axis, values in (axes or {}).items():
-        document = _along(document, axis, values)
+        document = _of_profiles(document, values) if axis == PROFILE else _along(document, axis, values)
     shared, sweeps = document.tables["case"], document.tables["sweep"]
     default = {} if default_threads is None else {"threads": default_threads}
     merged = {key: value for key, value in document.tables.items() if key != "case"}
@@ -230,23 +229,37 @@ def load(
 
 
 def _along(document: Document, axis: str, values: Sequence[Any]) -> Document:
-    """The document with these values of an axis. Of a profile, sweeps keep those that they have, if any has one.
-
-    Raises ConfigError if no sweep has the axis, and for an unknown profile.
-    """
+    """The document with these values of an axis in every sweep that has it. Raises ConfigError if none has."""
     option, shared, sweeps = f"--{AXES.get(axis, axis)}", document.tables["case"], document.tables["sweep"]
-    if axis == PROFILE and (wrong := [each for each in values if each not in PROFILES]):
-        raise ConfigError(f"{option}: {unknown('profile', wrong[0], PROFILES)}")
-    own = [[each for each in listed({**shared, **sweep}.get(axis, [])) if each in values] for sweep in sweeps]
-    if axis == PROFILE and any(own):
-        kept = [{**sweep, axis: profiles} for sweep, profiles in zip(sweeps, own, strict=True) if profiles]
-        return replace(document, tables={**document.tables, "sweep": kept})
     having = [number for number, sweep in enumerate(sweeps) if axis in types(workload_of({**shared, **sweep}))]
     if not having:
         raise ConfigError(f"{option}: no sweep of {document.file} has it")
     changed = [{**sweep, axis: list(values)} if n in having else sweep for n, sweep in enumerate(sweeps)]
     settings = document.settings | {("sweep", number, axis): option for number in having}
     return Document(document.file, {**document.tables, "sweep": changed}, settings)
+
+
+def _of_profiles(document: Document, profiles: Sequence[str]) -> Document:
+    """The document with those of these profiles that a sweep has, and without a sweep that has none.
+
+    If no sweep has one, all sweeps get these profiles. Raises ConfigError for an unknown profile.
+    """
+    if wrong := [each for each in profiles if each not in PROFILES]:
+        raise ConfigError(f"--{PROFILE}: {unknown('profile', wrong[0], PROFILES)}")
+    shared, sweeps = document.tables["case"], document.tables["sweep"]
+    own = [[each for each in listed({**shared, **sweep}.get(PROFILE, [])) if each in profiles] for sweep in sweeps]
+    if not any(own):
+        return _along(document, PROFILE, profiles)
+    left = [number for number, of_sweep in enumerate(own) if of_sweep]
+    tables = {**document.tables, "sweep": [{**sweeps[number], PROFILE: own[number]} for number in left]}
+    settings: dict[Location, str] = {}
+    for location, option in document.settings.items():
+        match location:
+            case ("sweep", int(number), *keys):
+                settings |= {("sweep", left.index(number), *keys): option} if number in left else {}
+            case _:
+                settings[location] = option
+    return Document(document.file, tables, settings)
 
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:

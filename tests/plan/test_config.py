@@ -241,6 +241,12 @@ def test_sweeps_keep_their_profiles_unless_none_has_one(tmp_path: Path, asked: l
     assert {profile for sweep in sweeps for profile in sweep.profile} == {*asked}
 
 
+def test_mistake_in_a_sweep_that_is_kept_names_its_option(tmp_path: Path) -> None:
+    settings = ["sweep.hard.neurons=0", "sweep.size.batch=4"]
+    with pytest.raises(ConfigError, match=r"^--set sweep\.hard\.neurons: 0 should be"):
+        load(tmp_path, TWO_SWEEPS, settings, axes={"profile": ["zero"]})
+
+
 def test_two_sweeps_are_set_apart(tmp_path: Path) -> None:
     tables = tomllib.loads(WHOLE)
     tables["sweep"][0]["device"] = shared = ["cpu"]
