@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from snnbench.cases.rule import Rule, rule_of
-from snnbench.proof.comparison import Finding, compare_gradient, compare_parts, compare_spikes, verdict
+from snnbench.proof.comparison import (
+    ENTRIES_AT_ONCE,
+    Finding,
+    compare_gradient,
+    compare_parts,
+    compare_spikes,
+    sums,
+    verdict,
+)
 from snnbench.worker.messages import Reply
 from tests.fakes import CASE
 
@@ -196,3 +204,10 @@ def test_only_an_error_beyond_the_tolerance_is_held_to_the_recurrence() -> None:
 def test_widest_tolerance_of_a_name_is_recorded() -> None:
     finding = held_to(held_to(Finding(), 0.25, 0.125, 0.375), 0.25, 0.125, 0.3125)
     assert finding.correct and finding.tolerances == {"weight": 0.375}
+
+
+@pytest.mark.parametrize("count", [1, ENTRIES_AT_ONCE, ENTRIES_AT_ONCE + 1, 3 * ENTRIES_AT_ONCE - 1])
+def test_sums_in_blocks_are_those_of_whole_arrays(count: int) -> None:
+    got, expected = np.random.default_rng(0).standard_normal((2, count)).astype(np.float32)
+    whole = [np.linalg.norm(each.astype(np.float64)) for each in (expected, got, got.astype(np.float64) - expected)]
+    assert sums(got, expected) == pytest.approx([*whole, np.vdot(got.astype(np.float64), expected)], rel=1e-12)

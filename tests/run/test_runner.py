@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell, cells
 from snnbench.recording.reading import RECORDS, read
 from snnbench.run import executor, known_outcomes, process, runner
+from snnbench.run.endings import record_of
 from snnbench.run.process import ALLOCATOR
 from snnbench.run.setup import RunContext, Setup
 from tests.bench import PROTOCOL, SMALL, Bench, bench
@@ -271,3 +273,12 @@ def test_version_is_that_of_the_environment_not_of_the_librarys_own_word(bench: 
     bench.add("a", f"{CORRECT}\n{lie}\n")
     (record,) = bench.run(cells([Work(SMALL, "a", "default")], PROTOCOL)[:1])
     assert (record.version, record.settings["version"]) == ("0.0", "99")
+
+
+def test_record_has_the_time_at_which_its_cell_started(bench: Bench) -> None:
+    """It had the time of the end, and a cell may take minutes."""
+    bench.add("a")
+    cell = Cell(SMALL, "a", "default", 0, "time")
+    record = record_of(cell, "key", bench.setup(), process.Ending(None, 1, False, "", 600.0))
+    age = datetime.now(UTC) - datetime.fromisoformat(record.started)
+    assert timedelta(seconds=600) <= age < timedelta(seconds=660)
