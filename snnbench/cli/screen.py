@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from snnbench.report.section import Report
 
 TABLE = "table"
-"""The format that fits whoever reads standard output; any other is Markdown."""
+"""The format that a terminal draws. In a pipe or a file it is Markdown."""
 
 
 def terminal() -> "Console | None":

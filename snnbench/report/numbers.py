@@ -28,10 +28,10 @@ def listed(words: Collection[str], joint: str = "and") -> str:
     return f"{', '.join(most)} {joint} {last}" if most else last
 
 
-def gathered(said: Iterable[tuple[str, str]]) -> list[str]:
-    """Each sentence of these (place, sentence) once, with its places if it does not hold for all of them."""
-    places: dict[str, dict[str, None]] = {}
-    for place, sentence in said:
-        places.setdefault(sentence, {})[place] = None
-    every = {place for where in places.values() for place in where}
-    return [each if len(where) == len(every) else f"{each} ({listed(where)})" for each, where in places.items()]
+def gathered(sentences: Iterable[tuple[str, str]], places: Iterable[str]) -> list[str]:
+    """Each of these (place, sentence) once; a sentence that does not hold for all `places` names its own."""
+    by_sentence: dict[str, dict[str, None]] = {}
+    for place, sentence in sentences:
+        by_sentence.setdefault(sentence, {})[place] = None
+    count = len(set(places))
+    return [each if len(own) == count else f"{each} ({listed(own)})" for each, own in by_sentence.items()]

@@ -35,8 +35,8 @@ def outline(recording: Recording) -> list[Section]:
     """
     findings = find(recording)
     metrics = {metric for results in findings.results.values() for each in results for _, metric in each.summaries}
-    asked = [each for each in measures.reports().values() if each.section and each.metric in metrics]
-    further = {each.after: each.section for each in asked}
+    with_section = [each for each in measures.reports().values() if each.section and each.metric in metrics]
+    further = {each.after: each.section for each in with_section}
     if any(case.is_fed for case in findings.cases):
         further["time"] = sections.of_epochs
     shown = [sections.sides(findings)] if recording.sides else []

@@ -30,8 +30,8 @@ LEGEND = (
 def sections(findings: Findings) -> Iterator[Section]:
     """The tables, if epochs were timed with their loader alone and their network alone."""
     if shown := tables(findings.results):
-        said = sentences(findings.results, findings.recording.records)
-        yield Section("epochs", TITLE, tables=shown, remarks=said, closing=[LEGEND])
+        remarks = sentences(findings.results, findings.recording.records)
+        yield Section("epochs", TITLE, tables=shown, remarks=remarks, closing=[LEGEND])
 
 
 def tables(by_case: Mapping[Case, Sequence[Result]]) -> list[Table]:

@@ -31,9 +31,10 @@ def report(ranked: Ranked) -> Report:
     """A table for each case and phase, the contenders without a rank, and means of ratios over several cases."""
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
     names = {"baseline": ranked.baseline, "metric": ranked.metric, "one_rank": one_rank(ranked.metric)}
-    apart, tables = [], []
+    apart, headings, tables = [], [], []
     for ranking in ranked.rankings:
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
+        headings.append(heading)
         apart += [(heading, f"{name}: not ranked: {reason}") for name, reason in ranking.apart]
         if ranking.entries:
             tables.append(replace(ranking_table(ranking, ranked.baseline, ranked.metric), caption=heading))
@@ -46,7 +47,7 @@ def report(ranked: Ranked) -> Report:
         [line for line in lines if line],
         [
             Section("ranks", "", tables=tables, closing=[line.format(**names) for line in LEGEND] if tables else ()),
-            Section("apart", "", remarks=gathered(apart)),
+            Section("apart", "", remarks=gathered(apart, headings)),
             Section("means", "", tables=[_mean_table(mean) for mean in means if mean.ratios], remarks=lacking),
         ],
     )

@@ -31,10 +31,10 @@ DISTANCES = (
 
 def report(recording: Recording) -> Report:
     """The answer of a recording, its tables, and the reasons of contenders without a time."""
-    found = find(recording)
+    findings = find(recording)
     about = f"{model(recording)}. {answer.coverage(recording)}."
     about += f" {lines}." if (lines := remarks(recording)) else ""
-    return Report(recording.name, about, sections=[section for make in SECTIONS for section in make(found)])
+    return Report(recording.name, about, sections=[section for make in SECTIONS for section in make(findings)])
 
 
 def _answer(findings: Findings) -> Iterator[Section]:
@@ -87,15 +87,22 @@ SECTIONS: tuple[Callable[[Findings], Iterable[Section]], ...] = (
 def reasons_of(findings: Findings, failures: bool = True) -> list[str]:
     """Each reason once: why a contender takes no part, how it deviates and, on request, how it failed.
 
-    The size of a deviation differs from case to case; with several cases the distances have it.
+    The size of a deviation differs from case to case. With several cases it is left out where the distances have it.
     """
     several = len(findings.results) > 1
-    return gathered(
-        (findings.name(case), f"{contender}: {reason.partition(' (up to ')[0] if several else reason}")
+    measured = {one.contender for results in findings.results.values() for one in results if one.distance}
+
+    def short(contender: str, reason: str) -> str:
+        leaves_size = several and contender in measured and reason.startswith("deviates: ")
+        return reason.partition(" (up to ")[0] if leaves_size else reason
+
+    sentences = (
+        (findings.name(case), f"{contender}: {short(contender, reason)}")
         for case, results in findings.results.items()
         for contender, reason in reasons(results)
         if failures or not reason.startswith("failed")
     )
+    return gathered(sentences, map(findings.name, findings.cases))
 
 
 def checked(findings: Findings) -> list[str]:
