@@ -25,14 +25,14 @@ def report(records: Iterable[Record], is_brief: bool = False) -> Report:
     """A row for each case that ran, or in brief for each contender; below, why some were not proved to do the work."""
     ordered = sorted(records, key=lambda record: (record.label, *_case_order(record.case)))
     remarks = [(record.case.profile, f"{subject(record)}: {text}") for record in ordered if (text := remark(record))]
-    profiles = [record.case.profile for record in ordered]
-    legend = LEGEND if is_brief else ()
+    once = list(dict.fromkeys(sentence for _, sentence in remarks))  # a brief table says in which profiles
+    sentences = once if is_brief else gathered(remarks, (record.case.profile for record in ordered))
     rows = [_row(record) for record in ordered if record.status != "skipped"]
     shown = matrix(ordered) if is_brief else Table(COLUMNS, rows, len(TEXTS))
     counts = Counter(str(record.outcome.verdict or record.outcome.kind) for record in ordered)
     return Report(
         sections=[
-            Section("verdicts", "", tables=[shown], closing=legend, remarks=gathered(remarks, profiles)),
+            Section("verdicts", "", tables=[shown], closing=LEGEND if is_brief else (), remarks=sentences),
             Section("first-wrong", "", tables=first_wrong(ordered)),
         ],
         ending=[f"{len(ordered)} cases: {', '.join(f'{count} {word}' for word, count in counts.most_common())}"],
