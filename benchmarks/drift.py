@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.basecase import CASE
 from benchmarks.outcome import show
 from snnbench.analysis.abtest import decided, pair_by_pair
-from snnbench.analysis.cells import ComparedCell, Side, judged
+from snnbench.analysis.comparisons import Comparison, Side, judged
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.looks import Look, looks
 from snnbench.plan.cell import turns
@@ -112,19 +112,19 @@ def test(world: World, random: np.random.Generator, factor: float = 1.0) -> Outc
     measured = times(world, random, factor)
     thresholds, case = Thresholds(), CASE.with_(seed=0)
 
-    def at(look: Look) -> list[ComparedCell]:
+    def at(look: Look) -> list[Comparison]:
         cells = []
         for work in range(world.works):
             for number, phase in enumerate(PHASES):
                 trials = measured[:, work, number, : look.trials].tolist()
                 base, new = (Side(summarise(each), []) for each in trials)
-                cells.append(ComparedCell(case, str(work), phase, "time", base, new))
+                cells.append(Comparison(case, str(work), phase, "time", base, new))
         return judged(cells, replace(thresholds, alpha=look.alpha), differ=pair_by_pair)
 
     return outcome(decided(at, looks(MOST, thresholds.alpha)), factor)
 
 
-def outcome(cells: Sequence[ComparedCell], factor: float) -> Outcome:
+def outcome(cells: Sequence[Comparison], factor: float) -> Outcome:
     """The outcome that a test's words give."""
     changed = [cell for cell in cells if factor != 1 and cell.contender == "0"]
     others = [cell for cell in cells if cell not in changed]

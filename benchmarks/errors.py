@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.basecase import CASE
 from benchmarks.outcome import show
 from snnbench.analysis.bootstrap import bootstrap
-from snnbench.analysis.cells import ComparedCell, Side, judged
+from snnbench.analysis.comparisons import Comparison, Side, judged
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, slower
 from snnbench.worker.durations import summarise
@@ -105,7 +105,7 @@ def compare(world: World, random: np.random.Generator, factor: float = 1.0) -> t
     base, new = world.times(spreads, random), world.times(spreads, random)
     new[0] *= factor
     sides = zip(map(side, base), map(side, new), strict=True)
-    cells = [ComparedCell(CASE, str(number), "train", "time", *both) for number, both in enumerate(sides)]
+    cells = [Comparison(CASE, str(number), "train", "time", *both) for number, both in enumerate(sides)]
     words = [cell.word for cell in judged(cells, Thresholds())]
     return bool({"slower", "faster"} & {*words}), float(words[0] == "slower")
 

@@ -13,8 +13,8 @@ from itertools import combinations
 from pathlib import Path
 
 from benchmarks.outcome import show
-from snnbench.analysis.cells import CONTENDED
-from snnbench.analysis.compare import DRIFT, Comparison, compare
+from snnbench.analysis.compare import DRIFT, Comparisons, compare
+from snnbench.analysis.comparisons import CONTENDED
 from snnbench.analysis.decision import Thresholds
 from snnbench.recording import reading
 
@@ -33,7 +33,7 @@ def main() -> int:
         ratios = [moved.probes.get("interpreter"), moved.probes.get("product"), moved.control]
         shown = ("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
         hours = (started(new) - started(base)).total_seconds() / 3600
-        counts = (len(judged.cells), changes(allowed), changes(judged))
+        counts = (len(judged.each), changes(allowed), changes(judged))
         rows.append([f"{base.name}, {new.name}", f"{hours:.1f}", *shown, *map(str, counts)])
     moved_by = ("Python loops", "products", "control")
     columns = ("base, new", "hours apart", *moved_by, "cells", "changed, all allowed", "changed")
@@ -46,6 +46,6 @@ def started(recording: reading.Recording) -> datetime:
     return min(datetime.fromisoformat(one.started) for one in recording.records)
 
 
-def changes(comparison: Comparison) -> int:
+def changes(comparison: Comparisons) -> int:
     """The number of cells called slower or faster."""
     return comparison.counts["slower"] + comparison.counts["faster"]

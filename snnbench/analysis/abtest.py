@@ -16,20 +16,20 @@ from statistics import median
 from typing import Any
 
 from snnbench.adapter.contender import Work, label
-from snnbench.analysis.cells import (
+from snnbench.analysis.comparability import Incomparable, changed
+from snnbench.analysis.compare import Comparisons
+from snnbench.analysis.comparisons import (
     CONTENDED,
     CONTENDED_ALLOWED,
     COUNTED_METRICS,
-    ComparedCell,
+    Comparison,
     Side,
     by_interest,
-    cells_of,
+    comparisons_of,
     judged,
     sides_of,
     with_intervals,
 )
-from snnbench.analysis.comparability import Incomparable, changed
-from snnbench.analysis.compare import Comparison
 from snnbench.analysis.decision import ADVICE, Thresholds
 from snnbench.analysis.difference import Difference, paired
 from snnbench.analysis.looks import Look, looks
@@ -132,8 +132,8 @@ def recorded_rule(config: Mapping[str, Any]) -> Rule:
     return Rule(Thresholds(**limits), tuple(decides.get("phases", ())), tuple(decides.get("allowed", ())))
 
 
-def compare_sides(recording: Recording, rule: Rule | None = None, explained: bool = False) -> Comparison:
-    """Every cell of a recording of two sides, by the looks that were taken. Without `rule`, the run's own rule decides.
+def compare_sides(recording: Recording, rule: Rule | None = None, explained: bool = False) -> Comparisons:
+    """All comparisons of a recording of two sides, by the looks that were taken. Without `rule`, its own rule decides.
 
     Raises RecordingError, Incomparable.
     """
@@ -142,39 +142,43 @@ def compare_sides(recording: Recording, rule: Rule | None = None, explained: boo
         raise RecordingError(f"{recording.folder}: holds no two sides; name two recordings to compare")
     rule = rule or recorded_rule(recording.config)
     old_title, new_title = (" ".join(changes.get(side, ())) or "as pinned" for side in SIDES)
-    cells = [_with_advice(cell, rule.thresholds.time_floor) for cell in settled(recording, rule)]
+    comparisons = [_with_advice(comparison, rule.thresholds.time_floor) for comparison in settled(recording, rule)]
     if explained:
-        cells = with_intervals(cells)
+        comparisons = with_intervals(comparisons)
     base, new = (_side(recording, recording.records, side) for side in SIDES)
     facts = [CONTENDED_ALLOWED] if CONTENDED in rule.allowed else []
-    return Comparison(old_title, new_title, rule.thresholds, facts, changed(base, new), by_interest(cells))
+    return Comparisons(old_title, new_title, rule.thresholds, facts, changed(base, new), by_interest(comparisons))
 
 
-def settled(recording: Recording, rule: Rule, most: int | None = None) -> list[ComparedCell]:
-    """The cells of a recording with their words, by its first `most` trials or by all. Raises Incomparable."""
+def settled(recording: Recording, rule: Rule, most: int | None = None) -> list[Comparison]:
+    """The comparisons of a recording with their words, by its first `most` trials or by all. Raises Incomparable."""
     return decided(lambda look: _at(recording, look, rule), taken(recording, rule.thresholds.alpha, most))
 
 
-def decided(at: Callable[[Look], list[ComparedCell]], some: Iterable[Look]) -> list[ComparedCell]:
-    """The cells with their words, from the first conclusive look or else the last one; `at` judges them at a look."""
-    words: dict[CellName, ComparedCell] = {}
-    latest: dict[CellName, ComparedCell] = {}
+def decided(at: Callable[[Look], list[Comparison]], some: Iterable[Look]) -> list[Comparison]:
+    """The comparisons, each from its first conclusive look or else from the last one; `at` judges them at a look."""
+    words: dict[CellName, Comparison] = {}
+    latest: dict[CellName, Comparison] = {}
     for look in some:
-        for cell in at(look):
-            name = (cell.case, cell.contender, cell.phase, cell.metric)
-            latest[name] = cell
-            if cell.word != "inconclusive":
-                words.setdefault(name, cell)
-    return [words.get(name, cell) for name, cell in latest.items()]
+        for comparison in at(look):
+            name = (comparison.case, comparison.contender, comparison.phase, comparison.metric)
+            latest[name] = comparison
+            if comparison.word != "inconclusive":
+                words.setdefault(name, comparison)
+    return [words.get(name, comparison) for name, comparison in latest.items()]
 
 
 def undecided(recording: Recording, rule: Rule, most: int | None = None) -> set[Work]:
     """The works with an inconclusive time, which further trials may still decide. `most` as in `settled`."""
     try:
-        cells = settled(recording, rule, most)
+        comparisons = settled(recording, rule, most)
     except Incomparable:  # nothing was timed, and more trials would not change that
         return set()
-    open_names = {(cell.case, cell.contender) for cell in cells if (cell.word, cell.metric) == ("inconclusive", "time")}
+    open_names = {
+        (comparison.case, comparison.contender)
+        for comparison in comparisons
+        if (comparison.word, comparison.metric) == ("inconclusive", "time")
+    }
     works = {(one.case, plain_label(one)): one for one in recording.records}
     return {Work(case, works[case, name].library, works[case, name].variant) for case, name in open_names}
 
@@ -196,8 +200,8 @@ def taken(recording: Recording, alpha: float, most: int | None = None) -> Iterat
     yield from before or plan[:1]
 
 
-def _at(recording: Recording, look: Look, rule: Rule) -> list[ComparedCell]:
-    """The cells as a look judges them: by its first trials, and by an outcome in DISPROVED of any trial."""
+def _at(recording: Recording, look: Look, rule: Rule) -> list[Comparison]:
+    """The comparisons as a look judges them: by its first trials, and by an outcome in DISPROVED of any trial."""
     records = [
         one for one in recording.records if one.measure != "time" or one.trial < look.trials or one.outcome.disproved
     ]
@@ -206,20 +210,22 @@ def _at(recording: Recording, look: Look, rule: Rule) -> list[ComparedCell]:
     both = {one.case for one in base.records} & {one.case for one in new.records}
     cases = {case: case for case in dict.fromkeys(one.case for one in records) if case in both}
     try:
-        cells = cells_of(base, new, cases, rule.phases, rule.allowed)
+        comparisons = comparisons_of(base, new, cases, rule.phases, rule.allowed)
     except Incomparable:
         reasons = (f"{one.outcome.kind}: {one.outcome.reason}" for one in records if one.status != "measured")
         why = next(reasons, "no pair is whole")
         raise Incomparable(f"{recording.folder}: nothing to compare: {why}") from None
-    cells = [_with_reason(cell, left_out.get((cell.case, cell.contender), 0)) for cell in cells]
-    return judged(cells, replace(rule.thresholds, alpha=look.alpha), differ=pair_by_pair)
+    comparisons = [
+        _with_reason(comparison, left_out.get((comparison.case, comparison.contender), 0)) for comparison in comparisons
+    ]
+    return judged(comparisons, replace(rule.thresholds, alpha=look.alpha), differ=pair_by_pair)
 
 
-def pair_by_pair(cells: Sequence[ComparedCell], confidence: float) -> list[Difference]:
-    """The paired difference of each cell. Each phase and metric is a family, for one process runs all phases."""
-    trials = [_beside(*sides_of(cell)) for cell in cells]
-    families = [(cell.phase, cell.metric) for cell in cells]
-    counted = [cell.metric in COUNTED_METRICS for cell in cells]
+def pair_by_pair(comparisons: Sequence[Comparison], confidence: float) -> list[Difference]:
+    """The paired difference of each comparison. Each phase and metric is a family, for one process runs all phases."""
+    trials = [_beside(*sides_of(comparison)) for comparison in comparisons]
+    families = [(comparison.phase, comparison.metric) for comparison in comparisons]
+    counted = [comparison.metric in COUNTED_METRICS for comparison in comparisons]
     return paired(trials, confidence, families, counted)
 
 
@@ -238,21 +244,21 @@ def _beside(base: Side, new: Side) -> tuple[Sequence[float], Sequence[float]]:
     ]
 
 
-def _with_reason(cell: ComparedCell, left_out: int) -> ComparedCell:
-    if not left_out or cell.metric != "time":
-        return cell
+def _with_reason(comparison: Comparison, left_out: int) -> Comparison:
+    if not left_out or comparison.metric != "time":
+        return comparison
     text = f"{left_out} pair{'s' * (left_out > 1)} left out: contended"
-    return replace(cell, reason="; ".join(part for part in (cell.reason, text) if part))
+    return replace(comparison, reason="; ".join(part for part in (comparison.reason, text) if part))
 
 
-def _with_advice(cell: ComparedCell, floor: float) -> ComparedCell:
-    """The cell; if its time is inconclusive, its reason says how many trials would decide it."""
-    difference = cell.difference
-    if cell.metric != "time" or difference is None or difference.low is None or ADVICE not in cell.reason:
-        return cell
-    needed = trials_needed(difference, sides_of(cell)[0].summary.count, floor)
+def _with_advice(comparison: Comparison, floor: float) -> Comparison:
+    """The comparison; if its time is inconclusive, its reason says how many trials would decide it."""
+    difference = comparison.difference
+    if comparison.metric != "time" or difference is None or difference.low is None or ADVICE not in comparison.reason:
+        return comparison
+    needed = trials_needed(difference, sides_of(comparison)[0].summary.count, floor)
     advice = f"about {needed} trials a side would tell" if needed else f"{MOST_ADVISED} trials a side would not tell"
-    return replace(cell, reason=cell.reason.replace(ADVICE, advice))
+    return replace(comparison, reason=comparison.reason.replace(ADVICE, advice))
 
 
 def trials_needed(difference: Difference, count: int, floor: float) -> int | None:

@@ -1,22 +1,22 @@
-"""Compare two recordings of the same work: a ratio and a word for each cell. Above 1 is slower, or more memory.
+"""Compare two recordings of the same work, by ratios and words. A ratio above 1 is slower, or more memory.
 
-A cell is one time or memory peak of one phase, of one contender in one case (cells.py).
+A comparison is of one time or memory peak of one phase, of one contender in one case (comparisons.py).
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from snnbench.analysis.cells import (
+from snnbench.analysis.comparability import both_at_once, changed, matched
+from snnbench.analysis.comparisons import (
     CONTENDED,
     CONTENDED_ALLOWED,
-    ComparedCell,
+    Comparison,
     by_interest,
-    cells_of,
+    comparisons_of,
     disturbance,
     judged,
     with_intervals,
 )
-from snnbench.analysis.comparability import both_at_once, changed, matched
 from snnbench.analysis.decision import WORDS, Thresholds
 from snnbench.analysis.movement import Explained, Movement, movement
 from snnbench.recording.reading import Recording
@@ -28,8 +28,8 @@ DRIFT_ALLOWED = "drift: words may be the machine's movement"
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """All cells of two recordings, changes first. `allowed` lists the facts that differ and that the user allowed.
+class Comparisons:
+    """All comparisons of two recordings, changes first. `allowed` lists differing facts that the user allowed.
 
     `movement` is the movement of the machine; None if both sides took turns. If the machine moved, `ab_command` is the
     command that gives an answer; otherwise it is empty.
@@ -40,14 +40,14 @@ class Comparison:
     thresholds: Thresholds
     allowed: list[str]
     changed: list[str]
-    cells: list[ComparedCell] = field(default_factory=list)
+    each: list[Comparison] = field(default_factory=list)
     movement: Movement | None = None
     ab_command: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many cells there are of each word."""
-        words = [cell.word for cell in self.cells]
+        """How many comparisons there are of each word."""
+        words = [comparison.word for comparison in self.each]
         return {word: words.count(word) for word in WORDS}
 
 
@@ -58,47 +58,55 @@ def compare(
     phases: Collection[str] = (),
     allowed: Collection[str] = (),
     explained: bool = False,
-) -> Comparison:
-    """Every cell of either recording, of these phases or of all. Raises Incomparable.
+) -> Comparisons:
+    """Every comparison of either recording, of these phases or of all. Raises Incomparable.
 
     All p of the comparison are adjusted together. `explained` adds bootstrap intervals, which take time and decide
     nothing.
     """
     cases, facts = matched(base, new, allowed)
-    cells = cells_of(base, new, cases, phases, allowed)
+    comparisons = comparisons_of(base, new, cases, phases, allowed)
     facts += [CONTENDED_ALLOWED] if CONTENDED in allowed else []
-    cells = judged(cells, thresholds)
+    comparisons = judged(comparisons, thresholds)
     times = {
-        (cell.case, cell.contender, cell.phase): cell.ratio
-        for cell in cells
-        if cell.metric == "time" and cell.ratio is not None and not disturbance(cell)
+        (comparison.case, comparison.contender, comparison.phase): comparison.ratio
+        for comparison in comparisons
+        if comparison.metric == "time" and comparison.ratio is not None and not disturbance(comparison)
     }
     moved = movement(base, new, cases, times, thresholds.alpha)
-    cells = [replace(cell, explained=_explained(cell, moved)) for cell in cells]
+    comparisons = [replace(comparison, explained=_explained(comparison, moved)) for comparison in comparisons]
     if DRIFT in allowed:
         facts.append(DRIFT_ALLOWED)
     else:
-        cells = [_allow_for_movement(cell, thresholds.time_floor) for cell in cells]
+        comparisons = [_allow_for_movement(comparison, thresholds.time_floor) for comparison in comparisons]
     if explained:
-        cells = with_intervals(cells)
-    ab_command = both_at_once(base, new) if any(MOVED in cell.reason for cell in cells) else ""
-    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), by_interest(cells), moved, ab_command)
+        comparisons = with_intervals(comparisons)
+    ab_command = both_at_once(base, new) if any(MOVED in comparison.reason for comparison in comparisons) else ""
+    return Comparisons(
+        base.name, new.name, thresholds, facts, changed(base, new), by_interest(comparisons), moved, ab_command
+    )
 
 
-def _explained(cell: ComparedCell, moved: Movement) -> Explained | None:
-    return moved.explained.get((cell.case, cell.contender, cell.phase)) if cell.metric == "time" else None
+def _explained(comparison: Comparison, moved: Movement) -> Explained | None:
+    return (
+        moved.explained.get((comparison.case, comparison.contender, comparison.phase))
+        if comparison.metric == "time"
+        else None
+    )
 
 
-def _allow_for_movement(cell: ComparedCell, floor: float) -> ComparedCell:
-    """The cell; inconclusive if the movement of the machine may explain its word, or hide a change behind `same`."""
-    explained, ratio = cell.explained, cell.ratio
-    if explained is None or ratio is None or cell.word not in ("slower", "faster", "same"):
-        return cell
-    beyond = ratio > explained.high * (1 + floor) if cell.word == "slower" else ratio < explained.low / (1 + floor)
+def _allow_for_movement(comparison: Comparison, floor: float) -> Comparison:
+    """The comparison; inconclusive if the machine's movement may explain its word, or hide a change behind `same`."""
+    explained, ratio = comparison.explained, comparison.ratio
+    if explained is None or ratio is None or comparison.word not in ("slower", "faster", "same"):
+        return comparison
+    beyond = (
+        ratio > explained.high * (1 + floor) if comparison.word == "slower" else ratio < explained.low / (1 + floor)
+    )
     still = max(explained.middle, 1 / explained.middle) <= 1 + floor
-    if still if cell.word == "same" else beyond:
-        return cell
+    if still if comparison.word == "same" else beyond:
+        return comparison
     control = f", and this is {ratio / explained.control:.2f} of the control" if explained.control else ""
     moved = f"{MOVED}, which explains {explained.low:.2f} to {explained.high:.2f}{control}"
-    reason = "; ".join(part for part in (moved, cell.reason) if part)
-    return replace(cell, word="inconclusive", reason=reason)
+    reason = "; ".join(part for part in (moved, comparison.reason) if part)
+    return replace(comparison, word="inconclusive", reason=reason)

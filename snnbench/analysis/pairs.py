@@ -7,14 +7,14 @@ word against a baseline and a rank never contradict each other.
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
-from snnbench.analysis.cells import CONTENDED, ComparedCell, Side, judged
+from snnbench.analysis.comparisons import CONTENDED, Comparison, Side, judged
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 
 Field = tuple[Case, str, Mapping[str, Side]]
 """(case, phase, the times or energies of each contender)."""
-Pairs = dict[tuple[str, str], ComparedCell]
+Pairs = dict[tuple[str, str], Comparison]
 """(base, new), two contenders -> their comparison, new over base."""
 
 
@@ -27,12 +27,12 @@ def side_of(result: Result, phase: str, metric: str = "time", allowed: Collectio
 
 def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds, metric: str = "time") -> list[Pairs]:
     """For each field, every pair once with its word. The baseline is the base of its pairs."""
-    names, cells = [], []
+    names, comparisons = [], []
     for case, phase, sides in fields:
         ordered = sorted(sides, key=lambda name: (name != baseline, sides[name].summary.median))
         names.append(list(combinations(ordered, 2)))
-        cells += [ComparedCell(case, new, phase, metric, sides[base], sides[new]) for base, new in names[-1]]
-    words = iter(judged(cells, thresholds))
+        comparisons += [Comparison(case, new, phase, metric, sides[base], sides[new]) for base, new in names[-1]]
+    words = iter(judged(comparisons, thresholds))
     return [{pair: next(words) for pair in of_field} for of_field in names]
 
 

@@ -10,7 +10,7 @@ from math import exp, log
 from statistics import fmean
 
 from snnbench.adapter.contender import UnknownContender
-from snnbench.analysis.cells import CONTENDED, CONTENDED_ALLOWED, ComparedCell, Side
+from snnbench.analysis.comparisons import CONTENDED, CONTENDED_ALLOWED, Comparison, Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import intervals
 from snnbench.analysis.pairs import Pairs, pairs, side_of, slower
@@ -25,7 +25,7 @@ Class = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One contender in one case and phase. `cell` is its comparison with the baseline; None for the baseline itself.
+    """One contender in one case and phase. `comparison` is that with the baseline; None for the baseline itself.
 
     The fastest contender without a `rank` begins a new rank. The next ones share it, as long as the test calls them not
     slower than any member and on the same side of the baseline. So a rank has one word. `interval` [ns or J] is of the
@@ -36,7 +36,7 @@ class Entry:
     side: Side
     interval: tuple[float, float] | None
     rank: int | None
-    cell: ComparedCell | None
+    comparison: Comparison | None
     reason: str
 
 
@@ -141,9 +141,9 @@ def _drafts(
         for result in (one for one in group if one.contender in sides):
             name = result.contender
             base = sides.get(baseline)
-            cell = None if base else ComparedCell(case, name, phase, metric, None, sides[name], "missing", lacking)
-            remarks = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
-            entries.append(Entry(name, sides[name], None, None, cell, "; ".join(sorted(result.flags - remarks))))
+            comparison = None if base else Comparison(case, name, phase, metric, None, sides[name], "missing", lacking)
+            remarks = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the comparison
+            entries.append(Entry(name, sides[name], None, None, comparison, "; ".join(sorted(result.flags - remarks))))
         apart = [(one.contender, _why(one, phase, metric)) for one in group if one.contender not in sides]
         yield Ranking(case, phase, sorted(entries, key=lambda entry: entry.side.summary.median), apart)
     if not timed and (apart := [(one.contender, _why(one, "", metric)) for one in group if one.reasons]):
@@ -158,7 +158,7 @@ def _decided(rankings: list[Ranking], baseline: str, thresholds: Thresholds, met
     result = []
     for ranking, words in zip(rankings, pairs(fields, baseline, thresholds, metric), strict=True):
         entries = [
-            replace(entry, interval=next(ends), cell=words.get((baseline, entry.contender), entry.cell))
+            replace(entry, interval=next(ends), comparison=words.get((baseline, entry.contender), entry.comparison))
             for entry in ranking.entries
         ]
         result.append(replace(ranking, entries=_numbered(entries, words)))
@@ -187,7 +187,7 @@ def _numbered(entries: list[Entry], words: Pairs) -> list[Entry]:
 
 def _side(entry: Entry) -> str:
     """The contender's side of the baseline, slower or faster; "" if the test is inconclusive or says same."""
-    return entry.cell.word if entry.cell and entry.cell.word in ("slower", "faster") else ""
+    return entry.comparison.word if entry.comparison and entry.comparison.word in ("slower", "faster") else ""
 
 
 def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:

@@ -66,7 +66,7 @@ def ab(
     no side changes anything, all run against themselves. The run stops once every time has its word, or after --trials.
     """
     from snnbench.analysis import abtest
-    from snnbench.analysis.cells import CONTENDED
+    from snnbench.analysis.comparisons import CONTENDED
     from snnbench.analysis.decision import WORDS
     from snnbench.plan import side as sides
     from snnbench.report.text import change_table

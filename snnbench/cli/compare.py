@@ -26,7 +26,7 @@ from snnbench.cli.options import (
 from snnbench.cli.screen import show
 
 if TYPE_CHECKING:
-    from snnbench.analysis.compare import Comparison
+    from snnbench.analysis.compare import Comparisons
     from snnbench.analysis.decision import Thresholds
 
 
@@ -65,8 +65,8 @@ def compare(
     import gc
 
     from snnbench.analysis import compare as comparing
-    from snnbench.analysis.cells import CONTENDED
     from snnbench.analysis.comparability import ALLOWABLE
+    from snnbench.analysis.comparisons import CONTENDED
     from snnbench.analysis.decision import WORDS
     from snnbench.report.text import change_table
 
@@ -92,7 +92,7 @@ def _compared(
     phases: Collection[str],
     allowed: Collection[str],
     explained: bool,
-) -> "Comparison":
+) -> "Comparisons":
     from snnbench.analysis import compare as comparing
     from snnbench.analysis.abtest import Rule, compare_sides
     from snnbench.analysis.decision import Thresholds

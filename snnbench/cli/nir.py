@@ -88,9 +88,7 @@ def nir(
                 files=files,
                 steps_s=list(dict.fromkeys(dt)),
                 adapters=[adapters[name] for name in dict.fromkeys(library or known)],
-                given=Input(
-                    time_steps=time_steps, batch=batch, seed=seed, rate=input_rate, amplitude=amplitude
-                ),
+                given=Input(time_steps=time_steps, batch=batch, seed=seed, rate=input_rate, amplitude=amplitude),
                 timeout_s=timeout,
                 managed=env is Env.managed,
             ),

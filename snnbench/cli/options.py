@@ -14,7 +14,7 @@ from snnbench.exits import Exit, UserError
 from snnbench.suggestions import unknown
 
 if TYPE_CHECKING:
-    from snnbench.analysis.compare import Comparison
+    from snnbench.analysis.compare import Comparisons
     from snnbench.analysis.decision import Thresholds
     from snnbench.recording.reading import Recording
 
@@ -76,6 +76,8 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a config value: protocol.trials=1, sweep.neurons=[64]"),
 ]
+
+
 def _axis(*names: str, metavar: str, help: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel="In place of the config's; may be repeated")
 
@@ -201,9 +203,7 @@ class ComparisonFormat(StrEnum):
 FormatOption = Annotated[ComparisonFormat, typer.Option("--format", help="How to print it.")]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", callback=named, help="Write to this file, not to standard output."
-    ),
+    typer.Option("--output", "-o", metavar="FILE", callback=named, help="Write to this file, not to standard output."),
 ]
 
 
@@ -265,7 +265,7 @@ def say_gaps(recordings: "Iterable[Recording]") -> None:
         typer.echo(f"snnbench: {line}", err=True)
 
 
-def exit_of(comparison: "Comparison", failing: Collection[str]) -> int:
+def exit_of(comparison: "Comparisons", failing: Collection[str]) -> int:
     """The exit code of a comparison: FOUND if it has any of these words. Prints their counts."""
     caught = {word: count for word, count in comparison.counts.items() if count and word in failing}
     if caught:

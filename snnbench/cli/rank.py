@@ -47,7 +47,7 @@ def rank(
 ) -> None:
     """Order the libraries of a recording, case by case, and say which are slower or faster than a baseline."""
     from snnbench.analysis import rank as ranks
-    from snnbench.analysis.cells import CONTENDED
+    from snnbench.analysis.comparisons import CONTENDED
     from snnbench.analysis.results import headline
     from snnbench.recording import reading
     from snnbench.report.text import rank_table

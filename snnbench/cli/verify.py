@@ -46,9 +46,7 @@ def verify(
         raise wrong[0]
     conditions = [selection.parse(expression) for expression in options.conditions]
     named = [
-        work
-        for work in configs.expand(loaded, adapters)
-        if not patterns or (work.library, work.variant) in wanted
+        work for work in configs.expand(loaded, adapters) if not patterns or (work.library, work.variant) in wanted
     ]
     works = [work for work in named if all(holds(work) for holds in conditions)]
     if named and not works:

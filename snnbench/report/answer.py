@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snnbench.analysis.cells import Side
+from snnbench.analysis.comparisons import Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, side_of, slower
 from snnbench.cases.case import Case

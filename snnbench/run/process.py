@@ -293,8 +293,7 @@ def _wait(
     announce: Announce,
     last: bytes | None = None,
 ) -> tuple[bytes, bool]:
-    """Block until the process has ended or has written `last`; returns its reply, and whether the deadline came first.
-    """
+    """Wait for the end of the process or for `last`; returns its reply, and whether the deadline came first."""
     data = bytearray()
     poller = select.poll()
     try:

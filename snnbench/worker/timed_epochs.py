@@ -224,6 +224,7 @@ class TimedEpochs:
         beside.compared += step.outputs.numel()
         epochs.compare_steps(beside, step.gradients, answer.weights or [], self._parameter_names, self._case)
         yield "step-train", beside
+
     @cached_property
     def _parameter_names(self) -> list[str]:
         operations: Sequence[Operation] = self._checks.problem.operations()  # type: ignore[attr-defined]

@@ -151,9 +151,7 @@ def run_ordered(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = C
     return repetition
 
 
-def run_drawn(
-    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = CLOCK
-) -> list["Repetition"]:
+def run_drawn(phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = CLOCK) -> list["Repetition"]:
     """Time `passes` more single passes in a row, each on content drawn anew; the renewal keeps one answer.
 
     The content is put in place between the passes, outside the clock. Outputs go after each pass, as in a repetition:

@@ -8,8 +8,8 @@ import pytest
 
 from snnbench.adapter.contender import Work
 from snnbench.analysis.abtest import Rule, compare_sides, settled, taken, trials_needed, undecided
-from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.comparability import Incomparable
+from snnbench.analysis.comparisons import Comparison
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import Difference
 from snnbench.recording.reading import Recording
@@ -38,9 +38,9 @@ def both(new: Sequence[float], base: Sequence[float] = QUIET, **fields: Any) -> 
     return side("base", base[: len(new)], **fields) + side("new", new, **fields)
 
 
-def only(whole: Recording, **more: Any) -> ComparedCell:
+def only(whole: Recording, **more: Any) -> Comparison:
     """The only cell of a test."""
-    (cell,) = compare_sides(whole, Rule(**more)).cells
+    (cell,) = compare_sides(whole, Rule(**more)).each
     return cell
 
 
@@ -136,11 +136,11 @@ def test_skipped_work_is_settled_with_its_reason() -> None:
 def test_recording_is_decided_by_its_own_thresholds() -> None:
     slow = [1.04 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     whole = of_sides(*both(slow))
-    assert only(whole).word == "same" and compare_sides(whole).cells[0].word == "same"
+    assert only(whole).word == "same" and compare_sides(whole).each[0].word == "same"
     decides = {"time_floor": 0.01, "alpha": 0.1, "phases": ["train"], "allowed": ["contended"]}
     stricter = replace(whole, config=whole.config | {"decides": decides})
     comparison = compare_sides(stricter)
-    assert comparison.cells[0].word == "slower"
+    assert comparison.each[0].word == "slower"
     assert (comparison.thresholds, len(comparison.allowed)) == (Thresholds(time_floor=0.01, alpha=0.1), 1)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from snnbench.analysis.bootstrap import Interval
-from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.compare import compare
+from snnbench.analysis.comparisons import Comparison
 from snnbench.analysis.decision import Thresholds
 from snnbench.cases.outcome import Outcome
 from snnbench.recording.reading import read
@@ -23,12 +23,12 @@ LARGE = CASE.with_(neurons=96)
 BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
 
 
-def cells(base: list[Record], new: list[Record], **more: Any) -> list[ComparedCell]:
+def cells(base: list[Record], new: list[Record], **more: Any) -> list[Comparison]:
     """All cells of a comparison."""
-    return compare(recording(*base, name="old"), recording(*new, name="new"), Thresholds(), **more).cells
+    return compare(recording(*base, name="old"), recording(*new, name="new"), Thresholds(), **more).each
 
 
-def only(base: list[Record], new: list[Record]) -> ComparedCell:
+def only(base: list[Record], new: list[Record]) -> Comparison:
     """The only cell of a comparison."""
     (cell,) = cells(base, new)
     return cell
@@ -183,7 +183,7 @@ def test_cells_are_sorted_by_word_and_size() -> None:
     ]
     new += [failed("e", "crash", "x")]
     comparison = compare(recording(*base), recording(*new), Thresholds())
-    assert [(cell.contender, cell.word) for cell in comparison.cells] == [
+    assert [(cell.contender, cell.word) for cell in comparison.each] == [
         ("c", "slower"),
         ("b", "slower"),
         ("d", "faster"),
@@ -223,7 +223,7 @@ def test_shipped_recording_is_the_same_as_itself(folder: Path) -> None:
     comparison = compare(real, real, Thresholds())
     assert comparison.changed == comparison.allowed == []
     assert not any(comparison.counts[word] for word in ("slower", "faster", "missing", "failed", "incomparable"))
-    assert {cell.ratio for cell in comparison.cells} == {1.0}
+    assert {cell.ratio for cell in comparison.each} == {1.0}
 
 
 def _lines(folder: Path) -> list[str]:

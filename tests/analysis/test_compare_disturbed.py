@@ -57,7 +57,7 @@ def test_contention_does_not_affect_peaks() -> None:
 def test_allowed_contention_is_stated_in_every_format() -> None:
     old, new = recording(*flagged(1.0), name="old"), recording(*flagged(1.5, "contended"), name="new")
     comparison = compare(old, new, Thresholds(), allowed=["contended"])
-    assert [(cell.word, cell.reason) for cell in comparison.cells] == [("slower", "contended in new")]
+    assert [(cell.word, cell.reason) for cell in comparison.each] == [("slower", "contended in new")]
     for write in change_table.FORMATS.values():
         assert "contended: times that others disturbed have words, too" in write(comparison, [])
     assert any("contended: times" in line for line in change_table.report(comparison).notes)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from snnbench.analysis.cells import ComparedCell, Side, judged
+from snnbench.analysis.comparisons import Comparison, Side, judged
 from snnbench.analysis.decision import Thresholds, decide
 from snnbench.analysis.difference import Difference
 from snnbench.analysis.pairs import Field, pairs
@@ -71,7 +71,7 @@ def test_default_thresholds() -> None:
     words = {}
     for metric, share in (("time", 1.049), ("time", 1.051), ("host_peak", 1.009), ("host_peak", 1.011)):
         base, new = (Side(summarise([1000.0 * factor] * 3), []) for factor in (1.0, share))
-        (cell,) = judged([ComparedCell(CASE, "a", "train", metric, base, new)], Thresholds())
+        (cell,) = judged([Comparison(CASE, "a", "train", metric, base, new)], Thresholds())
         words[metric, share] = cell.word
     assert words == {
         ("time", 1.049): "same",
@@ -107,7 +107,7 @@ def simulated(random: np.random.Generator, factor: float = 1.0) -> list[str]:
         base, new = (summarise(random.lognormal(10, SPREAD, TRIALS).tolist()) for _ in range(2))
         if not number:
             new = summarise([factor * trial for trial in new.trials])
-        cells.append(ComparedCell(CASE, str(number), "train", "time", Side(base, []), Side(new, [])))
+        cells.append(Comparison(CASE, str(number), "train", "time", Side(base, []), Side(new, [])))
     return [cell.word for cell in judged(cells, Thresholds())]
 
 

@@ -54,7 +54,7 @@ def test_contender_that_refuses_some_trials_has_no_time() -> None:
     (ranking,) = rank(recording(*records, baseline="b"), "b", Thresholds()).rankings
     assert [entry.contender for entry in ranking.entries] == ["b"] and ranking.apart == [("a", said)]
     cell = next(
-        c for c in compare(recording(*OTHERS, *FAST), recording(*records), Thresholds()).cells if c.contender == "a"
+        c for c in compare(recording(*OTHERS, *FAST), recording(*records), Thresholds()).each if c.contender == "a"
     )
     assert (cell.word, cell.reason) == ("failed", f"in new: {said}")
 
@@ -62,7 +62,7 @@ def test_contender_that_refuses_some_trials_has_no_time() -> None:
 def test_contender_that_crashes_in_a_trial_keeps_its_times_and_it_is_said() -> None:
     records = [*FAST, *CRASHING, *OTHERS]
     assert "- a: trials end differently: 3 measured, 1 crash" in reported(recording(*records))
-    cells = compare(recording(*OTHERS, *FAST), recording(*records), Thresholds()).cells
+    cells = compare(recording(*OTHERS, *FAST), recording(*records), Thresholds()).each
     assert ("failed", "in new: failed: crash: died of SIGSEGV") in [(cell.word, cell.reason) for cell in cells]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench.analysis.cells import ComparedCell
-from snnbench.analysis.compare import Comparison, compare
+from snnbench.analysis.compare import Comparisons, compare
+from snnbench.analysis.comparisons import Comparison
 from snnbench.analysis.decision import Thresholds
 from snnbench.measures.probes.levels import levels
 from snnbench.recording.record import Record
@@ -39,15 +39,15 @@ def slowed(name: str, factor: float, *factors: float, version: str = "1.0") -> l
     return probed(trials(name, [factor * ms for ms in BASE]), *factors, version=version)
 
 
-def compared(base: list[Record], new: list[Record], baseline: str = "", **more: Any) -> Comparison:
+def compared(base: list[Record], new: list[Record], baseline: str = "", **more: Any) -> Comparisons:
     """The comparison of two such recordings."""
     old, other = (recording(*each, name=name, baseline=baseline) for name, each in (("old", base), ("new", new)))
     return compare(old, other, Thresholds(), **more)
 
 
-def of(comparison: Comparison, name: str) -> ComparedCell:
+def of(comparison: Comparisons, name: str) -> Comparison:
     """The cell of a contender."""
-    (cell,) = (cell for cell in comparison.cells if cell.contender == name)
+    (cell,) = (cell for cell in comparison.each if cell.contender == name)
     return cell
 
 
@@ -114,7 +114,7 @@ def test_change_within_the_spread_of_controls_is_inconclusive() -> None:
         new = same + [replace(one, version="2.0") for one in trials("a", [factor * ms for ms in BASE])]
         comparison = compared(base, new)
         assert of(comparison, "a").word == word
-        assert {cell.word for cell in comparison.cells if cell.contender != "a"} == {"inconclusive"}
+        assert {cell.word for cell in comparison.each if cell.contender != "a"} == {"inconclusive"}
 
 
 def test_contended_time_is_not_a_control() -> None:
@@ -164,11 +164,11 @@ def test_every_format_states_the_movement_and_the_ab_command() -> None:
     document = json.loads(change_table.to_json(comparison))
     assert document["movement"]["probes"]["interpreter"] == 1.5
     assert document["ab_command"] == command
-    assert document["cells"][0]["explained"] and document["cells"][0]["control"]
+    assert document["comparisons"][0]["explained"] and document["comparisons"][0]["control"]
     header, row, *_ = change_table.csv(comparison).splitlines()
     assert "control,explained_low,explained_high" in header and "1.5" in row
     assert "1.50 times slower" in change_table.junit(comparison)
-    assert "the machine explains" in change_table.explanation(comparison.cells[0])
+    assert "the machine explains" in change_table.explanation(comparison.each[0])
 
 
 def test_ab_command_has_placeholders_if_no_version_changed() -> None:

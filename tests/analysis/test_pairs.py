@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.analysis.cells import Side
+from snnbench.analysis.comparisons import Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, side_of, slower
 from snnbench.analysis.results import results_by_case

@@ -35,7 +35,10 @@ def ranked(*records: Record, baseline: str = "", **more: object) -> Ranked:
 
 def test_entries_are_sorted_by_time_with_word_and_ratio() -> None:
     (ranking,) = ranked(*times("a", 2), *times("b", 1), *times("c", 3)).rankings
-    entries = [(one.rank, one.contender, one.cell and (one.cell.word, one.cell.ratio)) for one in ranking.entries]
+    entries = [
+        (one.rank, one.contender, one.comparison and (one.comparison.word, one.comparison.ratio))
+        for one in ranking.entries
+    ]
     assert (ranking.case, ranking.phase, entries) == (
         CASE,
         "train",
@@ -53,7 +56,7 @@ def test_rank_ends_before_a_contender_slower_than_a_member() -> None:
     assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", 1), ("c", 3), ("d", 3), ("e", 5)]
     ends = {one.contender: one.interval for one in ranking.entries}
     assert ends["a"] and ends["b"] and ends["a"][1] < ends["b"][0]
-    words = [one.cell and one.cell.word for one in ranking.entries]
+    words = [one.comparison and one.comparison.word for one in ranking.entries]
     assert words == [None, "inconclusive", "slower", "slower", "slower"]
 
 
@@ -62,7 +65,7 @@ def test_rank_excludes_a_contender_slower_than_its_first() -> None:
     factors = {"a": 0.2, "b": 1.0, "c": 1.04, "d": 1.08}
     (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
     assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
-    assert [one.cell and one.cell.word for one in ranking.entries] == [None, "slower", "slower", "slower"]
+    assert [one.comparison and one.comparison.word for one in ranking.entries] == [None, "slower", "slower", "slower"]
 
 
 def test_overlapping_intervals_share_no_rank_if_one_is_slower() -> None:
@@ -71,7 +74,7 @@ def test_overlapping_intervals_share_no_rank_if_one_is_slower() -> None:
     entries = {one.contender: one for one in ranking.entries}
     first, second = entries["a"], entries["b"]
     assert first.interval and second.interval and second.interval[0] < first.interval[1]
-    assert second.cell and (second.cell.word, second.rank != first.rank) == ("slower", True)
+    assert second.comparison and (second.comparison.word, second.rank != first.rank) == ("slower", True)
 
 
 @pytest.mark.parametrize("baseline", ["a", "b", "c", "d", "e"])
@@ -81,7 +84,7 @@ def test_rank_of_the_baseline_has_neutral_words_only(baseline: str) -> None:
     (ranking,) = ranked(*records, baseline=baseline).rankings
     words = {entry.rank: set[str]() for entry in ranking.entries}
     for entry in ranking.entries:
-        words[entry.rank].add(entry.cell.word if entry.cell else "baseline")
+        words[entry.rank].add(entry.comparison.word if entry.comparison else "baseline")
     of_baseline = next(found for found in words.values() if "baseline" in found)
     assert not of_baseline & {"slower", "faster"}
 
@@ -92,8 +95,8 @@ def test_single_trial_has_no_interval_rank_or_word() -> None:
         ("a", None, None),
         ("b", None, None),
     ]
-    cell = ranking.entries[1].cell
-    assert cell and (cell.word, cell.ratio) == ("inconclusive", 9.0)
+    comparison = ranking.entries[1].comparison
+    assert comparison and (comparison.word, comparison.ratio) == ("inconclusive", 9.0)
 
 
 def test_single_trial_does_not_split_a_rank() -> None:
@@ -110,12 +113,12 @@ def test_contended_contender_has_no_rank_unless_allowed() -> None:
     records = [*times("a", 1), *contended("b", 2), *times("c", 3)]
     (ranking,) = ranked(*records).rankings
     assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", None), ("c", 2)]
-    reasons = [(one.cell.word, one.cell.reason) for one in ranking.entries if one.cell]
+    reasons = [(one.comparison.word, one.comparison.reason) for one in ranking.entries if one.comparison]
     advice = "run again on a quieter machine, or --allow contended"
     assert reasons == [("inconclusive", f"contended in b: {advice}"), ("slower", "")]
     assert ranking.entries[1].reason == "", "it is said once"
     lenient = ranked(*records, allowed=["contended"])
-    assert [(one.rank, one.cell and one.cell.word) for one in lenient.rankings[0].entries] == [
+    assert [(one.rank, one.comparison and one.comparison.word) for one in lenient.rankings[0].entries] == [
         *[(1, None), (2, "slower"), (3, "slower")]
     ]
     assert lenient.rankings[0].entries[1].reason == "contended"
@@ -131,7 +134,7 @@ def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
     noisy = (0.8, 0.9, 1.0, 1.1, 1.2)
     records = [one for case in (CASE, LARGE) for name in "abc" for one in trials(name, noisy, case=case)]
     rankings = ranked(*records, *times("d", 0.5)).rankings
-    cells = [one.cell for ranking in rankings for one in ranking.entries if one.cell]
+    cells = [one.comparison for ranking in rankings for one in ranking.entries if one.comparison]
     (fast,) = (cell for cell in cells if cell.contender == "d")
     assert fast.difference and fast.difference.p and fast.q
     assert len(cells) == 5 and 2 < fast.q / fast.difference.p <= 9, "9 tests, of which d's 3 have the least p"
@@ -141,7 +144,7 @@ def test_inconclusive_contender_shares_no_rank_with_faster_ones() -> None:
     noisy = trials("b", (0.5, 0.7, 1.0, 1.6, 2.4))
     (ranking,) = ranked(*times("a", 2), *times("c", 0.95), *noisy, *quiet()).rankings
     entries = {entry.contender: entry for entry in ranking.entries if entry.contender in ("a", "b", "c")}
-    assert {name: entry.cell and entry.cell.word for name, entry in entries.items()} == {
+    assert {name: entry.comparison and entry.comparison.word for name, entry in entries.items()} == {
         "a": None,
         "b": "inconclusive",
         "c": "faster",

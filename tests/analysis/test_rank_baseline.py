@@ -17,7 +17,7 @@ def test_contended_baseline_leaves_ranks_without_words() -> None:
     assert [(one.contender, one.rank, one.reason) for one in ranking.entries] == [
         *[("a", None, "contended"), ("b", 1, ""), ("c", 2, "")]
     ]
-    assert [one.cell.word for one in ranking.entries if one.cell] == ["inconclusive"] * 2
+    assert [one.comparison.word for one in ranking.entries if one.comparison] == ["inconclusive"] * 2
 
 
 def test_failed_trial_excludes_from_rank_and_mean() -> None:
@@ -36,7 +36,11 @@ def test_failed_trial_excludes_from_rank_and_mean() -> None:
 def test_failed_baseline_gives_no_words() -> None:
     (ranking,) = ranked(*times("a", 1), *times("b", 1), failed("a", "crash", "died", trial=5)).rankings
     (entry,) = ranking.entries
-    assert entry.cell and (entry.contender, entry.cell.word, entry.cell.reason) == ("b", "missing", "a failed")
+    assert entry.comparison and (entry.contender, entry.comparison.word, entry.comparison.reason) == (
+        "b",
+        "missing",
+        "a failed",
+    )
     assert ranking.apart == [("a", "failed: crash: died")]
 
 
@@ -44,7 +48,7 @@ def test_missing_baseline_leaves_ranks_without_ratios() -> None:
     (_, second) = ranked(*times("a", 1), *times("b", 1, case=LARGE)).rankings
     (entry,) = second.entries
     assert entry.rank == 1
-    assert entry.cell and (entry.cell.word, entry.cell.ratio, entry.cell.reason) == (
+    assert entry.comparison and (entry.comparison.word, entry.comparison.ratio, entry.comparison.reason) == (
         "missing",
         None,
         "a has no time of this work",
@@ -53,7 +57,7 @@ def test_missing_baseline_leaves_ranks_without_ratios() -> None:
 
 def test_deviating_baseline_gives_no_words() -> None:
     (ranking,) = ranked(*(deviating("a", trial=trial, train=1.0) for trial in range(3)), *times("b", 1)).rankings
-    assert ranking.entries[0].cell and ranking.entries[0].cell.word == "missing"
+    assert ranking.entries[0].comparison and ranking.entries[0].comparison.word == "missing"
 
 
 def test_mean_is_over_the_cases_shared_by_all() -> None:

@@ -170,8 +170,8 @@ def test_tables_are_spliced_into_a_document(finished: tuple[Workspace, Any], rec
 
 def test_two_recordings_are_compared(finished: tuple[Workspace, Any], recording: Path) -> None:
     comparison = json.loads(finished[0].ask("compare", recording, recording, "--format", "json"))
-    assert len(comparison["cells"]) == 2 * 5, "four phases and the peak of each contender"
-    assert {cell["ratio"] for cell in comparison["cells"]} == {1.0}
+    assert len(comparison["comparisons"]) == 2 * 5, "four phases and the peak of each contender"
+    assert {cell["ratio"] for cell in comparison["comparisons"]} == {1.0}
     assert comparison["changed"] == comparison["allowed"] == []
     printed = finished[0].ask("compare", recording, recording, "--phase", "train", "--explain")
     row = r"^\| \w+ \| (good|other) \| train \| time \| \S+ [mu]s \| \S+ [mu]s \| 1\.000 "

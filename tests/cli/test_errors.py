@@ -155,9 +155,7 @@ def test_process_prints_and_ends_with_an_exit_code(tmp_path: Path) -> None:
     assert wrong.stderr.startswith("snnbench: nowhere: no recording here")
 
 
-@pytest.mark.parametrize(
-    ("streams", "code"), [(">&-", 1), (">/dev/full", 1), ("2>&-", 0), ("<&-", 0), ("<&- 2>&-", 0)]
-)
+@pytest.mark.parametrize(("streams", "code"), [(">&-", 1), (">/dev/full", 1), ("2>&-", 0), ("<&-", 0), ("<&- 2>&-", 0)])
 def test_closed_or_full_stream_is_one_line_or_no_obstacle(tmp_path: Path, streams: str, code: int) -> None:
     line = f"{shlex.join(command('report', RESULTS / QUICK))} {streams}"
     done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=surroundings(tmp_path), capture_output=True, text=True)

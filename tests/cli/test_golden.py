@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from snnbench.analysis.compare import Comparison, compare
+from snnbench.analysis.compare import Comparisons, compare
 from snnbench.analysis.decision import WORDS, Thresholds
 from snnbench.analysis.rank import rank
 from snnbench.recording.reading import Recording
@@ -76,7 +76,7 @@ def several() -> Recording:
     return replace(base, records=[*base.records, *more, deviating("off", train=1.0)])
 
 
-def compared() -> Comparison:
+def compared() -> Comparisons:
     """The comparison of the pair."""
     return compare(*pair(), Thresholds(), allowed=["machine"], explained=True)
 
@@ -119,9 +119,9 @@ def test_allowed_fact_is_stated_in_every_format(name: str) -> None:
 
 
 def test_json_and_csv_have_every_cell_and_no_nan() -> None:
-    cells = json.loads(outputs()["compare.json"], parse_constant=pytest.fail)["cells"]
+    cells = json.loads(outputs()["compare.json"], parse_constant=pytest.fail)["comparisons"]
     rows = list(csv.DictReader(io.StringIO(outputs()["compare.csv"])))
-    assert len(cells) == len(rows) == len(compared().cells)
+    assert len(cells) == len(rows) == len(compared().each)
     assert [cell["word"] for cell in cells] == [row["word"] for row in rows]
     assert "nan" not in {value.lower() for row in rows for value in row.values()}
 
@@ -129,7 +129,7 @@ def test_json_and_csv_have_every_cell_and_no_nan() -> None:
 def test_junit_counts_its_cells_and_failures() -> None:
     suite = ElementTree.fromstring(outputs()["compare.xml"])
     counts = compared().counts
-    assert int(suite.get("tests", "")) == len(suite.findall("testcase")) == len(compared().cells)
+    assert int(suite.get("tests", "")) == len(suite.findall("testcase")) == len(compared().each)
     assert int(suite.get("failures", "")) == len(suite.findall("testcase/failure"))
     assert len(suite.findall("testcase/failure")) == counts["slower"] + counts["failed"]
     assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped"))

@@ -105,8 +105,12 @@ def faults(tries: int, seed: int) -> Iterator[tuple[str, str]]:
 def _is_whole(folder: Path, kept: Path) -> bool:
     """Whether no command has changed the sound files."""
     names = ("results/one", "results/sides")
-    sizes = [[(path.name, path.stat().st_size) for path in sorted((each / name).iterdir())]
-             for name in names for each in (folder, kept) if (each / name).is_dir()]
+    sizes = [
+        [(path.name, path.stat().st_size) for path in sorted((each / name).iterdir())]
+        for name in names
+        for each in (folder, kept)
+        if (each / name).is_dir()
+    ]
     return len(sizes) == 4 and sizes[0] == sizes[1] and sizes[2] == sizes[3] and not (folder / "out").exists()
 
 

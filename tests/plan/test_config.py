@@ -67,9 +67,7 @@ def adapters(tmp_path: Path) -> dict[str, Adapter]:
     return {name: reading.read(folder / f"{name}.py") for name in VARIANTS}
 
 
-def load(
-    folder: Path, text: str, settings: Sequence[str] = (), name: str = "core.toml", **more: Any
-) -> Config:
+def load(folder: Path, text: str, settings: Sequence[str] = (), name: str = "core.toml", **more: Any) -> Config:
     file = folder / name
     file.write_text(text)
     return config.load(file, settings, **more)

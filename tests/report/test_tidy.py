@@ -150,9 +150,7 @@ def test_verified_cell_is_a_row_with_its_verdict() -> None:
     assert (row["measure"], row["verdict"], row["value"]) == ("verify", "exact", "")
 
 
-def test_parquet_without_pyarrow_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_parquet_without_pyarrow_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match="Parquet needs pyarrow; get it with: pip install pyarrow"):
         tidy.to_parquet([])

@@ -60,9 +60,7 @@ def test_lines_show_no_notes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("terminal", ["dumb", "unknown"])
-def test_terminal_that_cannot_draw_gets_a_line_for_each_cell(
-    monkeypatch: pytest.MonkeyPatch, terminal: str
-) -> None:
+def test_terminal_that_cannot_draw_gets_a_line_for_each_cell(monkeypatch: pytest.MonkeyPatch, terminal: str) -> None:
     monkeypatch.setenv("TERM", terminal)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with shown_on_screen([CELL]) as progress:

@@ -25,9 +25,7 @@ def test_each_worker_sees_only_its_own_gpu(with_cards: Bench) -> None:
     assert execute(with_cards, cells()[:3]) == [], "all is there"
 
 
-@pytest.mark.parametrize(
-    "measures", [("memory", "time"), *([("time", "time"), ("time", "memory")] if WHOLE else [])]
-)
+@pytest.mark.parametrize("measures", [("memory", "time"), *([("time", "time"), ("time", "memory")] if WHOLE else [])])
 def test_workers_load_at_once_and_use_a_card_in_turn(
     with_cards: Bench, tmp_path: Path, measures: tuple[Measure, Measure]
 ) -> None:

@@ -22,7 +22,7 @@ def test_ranks_of_shipped_recordings_have_one_word_each(folder: Path) -> None:
             words: dict[int, set[str]] = {}
             for entry in ranking.entries:
                 if entry.rank:
-                    word = entry.cell.word if entry.cell else "inconclusive"
+                    word = entry.comparison.word if entry.comparison else "inconclusive"
                     words.setdefault(entry.rank, set()).add(word if word in ("slower", "faster") else "neither")
             assert all(len(of_rank) == 1 for of_rank in words.values()), (folder.name, name, ranking.phase, words)
 

@@ -43,7 +43,6 @@ def neuron(case, variant):
 '''
 
 
-
 def fake(body: str = "return right(case)") -> str:
     """A fake library with this body of `neuron`."""
     return NEURON + indent(dedent(body), "    ") + "\n"

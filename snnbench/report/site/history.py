@@ -7,9 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.compare import compare
+from snnbench.analysis.comparisons import Comparison
 from snnbench.analysis.decision import Thresholds
 from snnbench.recording.reading import Recording
 from snnbench.report.charts import style
@@ -27,12 +27,12 @@ CHANGES = ("slower", "faster")
 class Step:
     """Two neighbouring recordings of a question on a machine, and their compared times.
 
-    `reason` says why the two cannot be compared; then there are no cells.
+    `reason` says why the two cannot be compared; then there are no comparisons.
     """
 
     older: Recording
     newer: Recording
-    cells: Sequence[ComparedCell]
+    comparisons: Sequence[Comparison]
     reason: str = ""
 
     @property
@@ -52,15 +52,24 @@ def steps(catalogue: Catalogue) -> list[Step]:
 
 def _step(older: Recording, newer: Recording) -> Step:
     try:
-        cells = compare(older, newer, Thresholds()).cells
+        comparisons = compare(older, newer, Thresholds()).each
     except Incomparable as error:
         return Step(older, newer, (), " ".join(str(error).split()))
-    return Step(older, newer, [cell for cell in cells if cell.metric == "time" and cell.ratio is not None])
+    return Step(
+        older,
+        newer,
+        [comparison for comparison in comparisons if comparison.metric == "time" and comparison.ratio is not None],
+    )
 
 
 def section(every: Sequence[Step], library: str) -> Section:
     """A row for each time of the library in two recordings, changes first, and a chart of the ratios by day."""
-    known = [(step, cell) for step in every for cell in step.cells if cell.contender.partition("/")[0] == library]
+    known = [
+        (step, comparison)
+        for step in every
+        for comparison in step.comparisons
+        if comparison.contender.partition("/")[0] == library
+    ]
     incomparable = [
         f"{step.older.name} and {step.newer.name}: {step.reason}"
         for step in every
@@ -70,44 +79,47 @@ def section(every: Sequence[Step], library: str) -> Section:
         nothing = "No cell of this library was measured twice on the same machine in recordings that can be compared."
         return Section("history", TITLE, [nothing], remarks=incomparable)
     known.sort(key=lambda pair: pair[1].word not in CHANGES)
-    changed = sum(cell.word in CHANGES for _, cell in known)
+    changed = sum(comparison.word in CHANGES for _, comparison in known)
     sentences = [
         f"{counted(changed, 'time')} of {len(known)} changed, by the test of snnbench compare. A ratio is a time over "
         "that in the recording before, so above 1 is slower. The word allows for the movement of the machine."
     ]
     rows = [
         [
-            cell.contender,
-            f"{cell.case.kind}, {cell.case.sizes()}",
-            cell.phase,
-            f"{cell.ratio:.2f}",
-            cell.word,
+            comparison.contender,
+            f"{comparison.case.kind}, {comparison.case.sizes()}",
+            comparison.phase,
+            f"{comparison.ratio:.2f}",
+            comparison.word,
             step.question,
             f"{measured(step.older)} to {measured(step.newer)}",
         ]
-        for step, cell in known
+        for step, comparison in known
     ]
     columns = ["library", "work", "phase", "ratio", "word", "config", "days"]
-    anchors = [f"{cell_name(cell.case, cell.contender)}-{cell.phase}-{step.newer.name}" for step, cell in known]
-    targets = [f"../cells/{cell_name(cell.case, cell.contender)}.html" for _, cell in known]
+    anchors = [
+        f"{cell_name(comparison.case, comparison.contender)}-{comparison.phase}-{step.newer.name}"
+        for step, comparison in known
+    ]
+    targets = [f"../cells/{cell_name(comparison.case, comparison.contender)}.html" for _, comparison in known]
     table = Table(columns, rows, numbers=["ratio"], anchors=anchors, targets=targets)
     return Section("history", TITLE, sentences, tables=[table], charts=[_chart(known)], remarks=incomparable)
 
 
-def _chart(known: Sequence[tuple[Step, ComparedCell]]) -> Chart:
+def _chart(known: Sequence[tuple[Step, Comparison]]) -> Chart:
     """Ratios by the recording that they belong to; a change has a thick outline."""
     rows: list[dict[str, Any]] = [
         {
             "recording": step.newer.name,
-            "library": cell.contender,
-            "ratio": cell.ratio,
-            "shown": f"{cell.ratio:.2f}",
-            "word": cell.word if cell.word in CHANGES else "no change that is certain",
-            "work": f"{cell.case.kind}, {cell.case.sizes()}, {cell.phase}",
+            "library": comparison.contender,
+            "ratio": comparison.ratio,
+            "shown": f"{comparison.ratio:.2f}",
+            "word": comparison.word if comparison.word in CHANGES else "no change that is certain",
+            "work": f"{comparison.case.kind}, {comparison.case.sizes()}, {comparison.phase}",
         }
-        for step, cell in sorted(known, key=lambda pair: (measured(pair[0].newer), pair[0].newer.name))
+        for step, comparison in sorted(known, key=lambda pair: (measured(pair[0].newer), pair[0].newer.name))
     ]
-    changed = sum(cell.word in CHANGES for _, cell in known)
+    changed = sum(comparison.word in CHANGES for _, comparison in known)
     names = list(dict.fromkeys(row["recording"] for row in rows))
     return Chart(
         name="history-ratios",

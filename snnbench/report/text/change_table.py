@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
-from snnbench.analysis.cells import METRICS, ComparedCell, Side
-from snnbench.analysis.compare import Comparison
+from snnbench.analysis.compare import Comparisons
+from snnbench.analysis.comparisons import METRICS, Comparison, Side
 from snnbench.analysis.decision import WORDS
 from snnbench.analysis.movement import Movement
 from snnbench.report.section import Report, Section, Table
@@ -23,7 +23,7 @@ COLUMNS = ("word", "library", "case", "phase", "metric", "base", "new", "ratio",
 NUMBERS = ("ratio", "low", "high", "p", "q")
 UNCHANGED = ("same", "inconclusive")
 MAX_ROWS = 20
-"""A brief table of more rows leaves out cells of these words."""
+"""A brief table of more rows leaves out comparisons of these words."""
 LEGEND = "ratio: NEW over BASE; same: any change is below the limit; inconclusive: these trials cannot tell"
 CSV_COLUMNS = (
     *("word", "reason", "contender", "case", "title", "phase", "metric", "unit", "base", "new", *NUMBERS),
@@ -32,46 +32,50 @@ CSV_COLUMNS = (
 )
 
 
-def summary(comparison: Comparison) -> str:
+def summary(comparisons: Comparisons) -> str:
     """The number of comparisons with each word, in one line."""
-    counts = ", ".join(f"{count} {word}" for word, count in comparison.counts.items() if count)
-    return f"{len(comparison.cells)} comparison{'s' * (len(comparison.cells) != 1)}: {counts}"
+    counts = ", ".join(f"{count} {word}" for word, count in comparisons.counts.items() if count)
+    return f"{len(comparisons.each)} comparison{'s' * (len(comparisons.each) != 1)}: {counts}"
 
 
-def report(comparison: Comparison, explained: bool = False, is_brief: bool = False) -> Report:
+def report(comparisons: Comparisons, explained: bool = False, is_brief: bool = False) -> Report:
     """The changes first, and a summary at the end; `explained` adds the grounds of each word.
 
-    A brief report of many cells leaves out those that did not change.
+    A brief report of many comparisons leaves out those that did not change.
     """
-    common, changes = changes_of(comparison)
-    cells = [
-        (row, cell)
-        for number, (row, cell) in enumerate(zip(changes.rows, comparison.cells, strict=True))
-        if not is_brief or number < MAX_ROWS or cell.word not in UNCHANGED
+    common, changes = changes_of(comparisons)
+    shown_rows = [
+        (row, comparison)
+        for number, (row, comparison) in enumerate(zip(changes.rows, comparisons.each, strict=True))
+        if not is_brief or number < MAX_ROWS or comparison.word not in UNCHANGED
     ]
-    hidden = Counter(cell.word for cell in comparison.cells) - Counter(cell.word for _, cell in cells)
+    hidden = Counter(comparison.word for comparison in comparisons.each) - Counter(
+        comparison.word for _, comparison in shown_rows
+    )
     left = ", ".join(f"{count} {word}" for word, count in hidden.items())
-    about, *notes = _opening(comparison, common)
-    grounds = [f"{cell.name}: {explanation(cell)}" for _, cell in cells if explained]
+    about, *notes = _opening(comparisons, common)
+    grounds = [f"{comparison.name}: {explanation(comparison)}" for _, comparison in shown_rows if explained]
     closing = [LEGEND, f"not listed: {left} (--format markdown lists them)"] if hidden else [LEGEND]
-    shown = Section("changes", "", tables=[replace(changes, rows=[row for row, _ in cells])], closing=closing)
-    ending = [summary(comparison)]
-    if command := comparison.ab_command:
+    shown = Section("changes", "", tables=[replace(changes, rows=[row for row, _ in shown_rows])], closing=closing)
+    ending = [summary(comparisons)]
+    if command := comparisons.ab_command:
         ending.append(f"To decide, run both versions in one A/B test: `{command}`")
-    return Report(about=about, notes=notes, sections=[replace(shown, remarks=grounds)] if cells else [], ending=ending)
+    return Report(
+        about=about, notes=notes, sections=[replace(shown, remarks=grounds)] if shown_rows else [], ending=ending
+    )
 
 
-def csv(comparison: Comparison, failing: Collection[str] = ()) -> str:
-    """A row per cell; spaces separate trials, and semicolons separate allowed facts, in every row."""
+def csv(comparisons: Comparisons, failing: Collection[str] = ()) -> str:
+    """A row per comparison; spaces separate trials, and semicolons separate allowed facts, in every row."""
     rows = []
-    for cell in comparison.cells:
-        cells = _cell(cell)
-        row: dict[str, Any] = {name: cells[name] for name in CSV_COLUMNS if name in cells}
-        row |= {"case": cell.case.key, "title": title(cell.case), "allowed": "; ".join(comparison.allowed)}
-        low, high = cells["explained"] or (None, None)
+    for comparison in comparisons.each:
+        values = _values(comparison)
+        row: dict[str, Any] = {name: values[name] for name in CSV_COLUMNS if name in values}
+        row |= {"case": comparison.case.key, "title": title(comparison.case), "allowed": "; ".join(comparisons.allowed)}
+        low, high = values["explained"] or (None, None)
         row |= {"explained_low": low, "explained_high": high}
         for name in ("base", "new"):
-            side = cells[name] or {}
+            side = values[name] or {}
             row[name] = side.get("median")
             row[f"{name}_trials"] = " ".join(map(str, side.get("trials", [])))
             row |= {f"{name}_{end}": side.get("interval", {}).get(end) for end in ("low", "high")}
@@ -79,107 +83,116 @@ def csv(comparison: Comparison, failing: Collection[str] = ()) -> str:
     return to_csv(rows, CSV_COLUMNS)
 
 
-def to_json(comparison: Comparison, failing: Collection[str] = ()) -> str:
+def to_json(comparisons: Comparisons, failing: Collection[str] = ()) -> str:
     """Everything, under the names of this package's own fields."""
-    limits = comparison.thresholds
+    limits = comparisons.thresholds
     document = {
-        "base": comparison.base,
-        "new": comparison.new,
-        "allowed": comparison.allowed,
-        "changed": comparison.changed,
-        "movement": _movement(comparison.movement),
-        "ab_command": comparison.ab_command,
+        "base": comparisons.base,
+        "new": comparisons.new,
+        "allowed": comparisons.allowed,
+        "changed": comparisons.changed,
+        "movement": _movement(comparisons.movement),
+        "ab_command": comparisons.ab_command,
         "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha")},
-        "counts": comparison.counts,
-        "cells": [_cell(cell) | {"case": {"key": cell.case.key, **_fields(cell)}} for cell in comparison.cells],
+        "counts": comparisons.counts,
+        "comparisons": [
+            _values(comparison) | {"case": {"key": comparison.case.key, **_fields(comparison)}}
+            for comparison in comparisons.each
+        ],
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def junit(comparison: Comparison, failing: Collection[str] = ()) -> str:
-    """A test case per cell: a failure if its word is in `failing`, skipped if nothing is known of it."""
-    counts = comparison.counts
+def junit(comparisons: Comparisons, failing: Collection[str] = ()) -> str:
+    """A test case per comparison: a failure if its word is in `failing`, skipped if nothing is known of it."""
+    counts = comparisons.counts
     unknown = [word for word in WORDS[2:-1] if word not in failing]
     suite = ElementTree.Element(
         "testsuite",
-        name=f"snnbench compare {comparison.base} {comparison.new}",
-        tests=str(len(comparison.cells)),
+        name=f"snnbench compare {comparisons.base} {comparisons.new}",
+        tests=str(len(comparisons.each)),
         failures=str(sum(counts[word] for word in set(failing))),
         errors="0",
         skipped=str(sum(counts[word] for word in unknown)),
     )
     properties = ElementTree.SubElement(suite, "properties")
-    machine = [comparison.movement.sentence()] if comparison.movement else []
-    for name, lines in (("allowed", comparison.allowed), ("changed", comparison.changed), ("machine", machine)):
+    machine = [comparisons.movement.sentence()] if comparisons.movement else []
+    for name, lines in (("allowed", comparisons.allowed), ("changed", comparisons.changed), ("machine", machine)):
         for line in lines:
             ElementTree.SubElement(properties, "property", name=name, value=line)
-    for cell in comparison.cells:
-        test = ElementTree.SubElement(suite, "testcase", classname=title(cell.case), name=cell.name)
-        if cell.word in failing:
-            message = f"{cell.word}: {cell.reason}" if cell.ratio is None else f"{cell.word}: ratio {cell.ratio:.3f}"
-            ElementTree.SubElement(test, "failure", message=message, type=cell.word)
-        elif cell.word in unknown:
-            ElementTree.SubElement(test, "skipped", message=f"{cell.word}: {cell.reason}")
-        ElementTree.SubElement(test, "system-out").text = explanation(cell)
+    for comparison in comparisons.each:
+        test = ElementTree.SubElement(suite, "testcase", classname=title(comparison.case), name=comparison.name)
+        if comparison.word in failing:
+            message = (
+                f"{comparison.word}: {comparison.reason}"
+                if comparison.ratio is None
+                else f"{comparison.word}: ratio {comparison.ratio:.3f}"
+            )
+            ElementTree.SubElement(test, "failure", message=message, type=comparison.word)
+        elif comparison.word in unknown:
+            ElementTree.SubElement(test, "skipped", message=f"{comparison.word}: {comparison.reason}")
+        ElementTree.SubElement(test, "system-out").text = explanation(comparison)
     if not len(properties):
         suite.remove(properties)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def explanation(cell: ComparedCell) -> str:
-    """The grounds of a cell's word: the medians of trials, the interval of their ratio, p and q."""
+def explanation(comparison: Comparison) -> str:
+    """The grounds of a comparison's word: the medians of trials, the interval of their ratio, p and q."""
     parts = []
-    for name, side in (("base", cell.base), ("new", cell.new)):
+    for name, side in (("base", comparison.base), ("new", comparison.new)):
         if side:
-            values = quantities(side.summary.trials, METRICS[cell.metric])
+            values = quantities(side.summary.trials, METRICS[comparison.metric])
             ends = (side.interval.low, side.interval.high) if side.interval else ()
             within = (
-                f", median within {' to '.join(quantity(end, METRICS[cell.metric]) for end in ends)}" if ends else ""
+                f", median within {' to '.join(quantity(end, METRICS[comparison.metric]) for end in ends)}"
+                if ends
+                else ""
             )
             parts.append(f"{name} {values}{within}")
-    if difference := cell.difference:
+    if difference := comparison.difference:
         if difference.low is not None:
             parts.append(f"ratio within {interval(difference.low, difference.high)}")
         parts += ["certain: neither side varies"] if difference.certain else []
-        if difference.p is not None and cell.q is not None:
-            parts.append(f"p {difference.p:.2g}, q {cell.q:.2g}")
-    if explained := cell.explained:
+        if difference.p is not None and comparison.q is not None:
+            parts.append(f"p {difference.p:.2g}, q {comparison.q:.2g}")
+    if explained := comparison.explained:
         parts.append(f"the machine explains {interval(explained.low, explained.high)}")
-    return "; ".join(parts) or cell.reason
+    return "; ".join(parts) or comparison.reason
 
 
-FORMATS: dict[str, Callable[[Comparison, Collection[str]], str]] = {"csv": csv, "json": to_json, "junit": junit}
+FORMATS: dict[str, Callable[[Comparisons, Collection[str]], str]] = {"csv": csv, "json": to_json, "junit": junit}
 
 
-def _opening(comparison: Comparison, common: str) -> list[str]:
+def _opening(comparisons: Comparisons, common: str) -> list[str]:
     """The lines above the table: how to read a ratio, the machine, the common part of all rows, allowed facts."""
-    lines = [f"{comparison.new} over {comparison.base}: above 1 is slower, or more memory"]
-    if comparison.movement:
-        lines += [comparison.movement.sentence()]
+    lines = [f"{comparisons.new} over {comparisons.base}: above 1 is slower, or more memory"]
+    if comparisons.movement:
+        lines += [comparisons.movement.sentence()]
     lines += [f"all comparisons: {common}"]
-    lines += [f"allowed: {fact}" for fact in comparison.allowed]
-    return lines + [f"changed: {line}" for line in comparison.changed]
+    lines += [f"allowed: {fact}" for fact in comparisons.allowed]
+    return lines + [f"changed: {line}" for line in comparisons.changed]
 
 
-def changes_of(comparison: Comparison) -> tuple[str, Table]:
-    """The common part of all cases, and a table with a row per cell; a single case has no column."""
-    common, own = captions({cell.case: None for cell in comparison.cells})
+def changes_of(comparisons: Comparisons) -> tuple[str, Table]:
+    """The common part of all cases, and a table with a row per comparison; a single case has no column."""
+    common, own = captions({comparison.case: None for comparison in comparisons.each})
     columns = COLUMNS if any(own.values()) else tuple(name for name in COLUMNS if name != "case")
     rows = []
-    for cell in comparison.cells:
-        difference = cell.difference
+    for comparison in comparisons.each:
+        difference = comparison.difference
         texts = {
-            "word": cell.word,
-            "library": cell.contender,
-            "case": own[cell.case],
-            "phase": cell.phase or "-",
-            "metric": cell.metric.replace("_", " ") or "-",
-            "base": _shown(cell.base, cell.metric),
-            "new": _shown(cell.new, cell.metric),
-            "ratio": "-" if cell.ratio is None else f"{cell.ratio:.3f}",
+            "word": comparison.word,
+            "library": comparison.contender,
+            "case": own[comparison.case],
+            "phase": comparison.phase or "-",
+            "metric": comparison.metric.replace("_", " ") or "-",
+            "base": _shown(comparison.base, comparison.metric),
+            "new": _shown(comparison.new, comparison.metric),
+            "ratio": "-" if comparison.ratio is None else f"{comparison.ratio:.3f}",
             "interval": interval(difference.low, difference.high) if difference else "-",
-            "reason": cell.reason,
+            "reason": comparison.reason,
         }
         rows.append([texts[name] for name in columns])
     leaving = ("interval", "reason", "base", "new")
@@ -190,25 +203,27 @@ def _shown(side: Side | None, metric: str) -> str:
     return quantity(side.summary.median, METRICS[metric]) if side else "-"
 
 
-def _fields(cell: ComparedCell) -> dict[str, Any]:
-    return cell.case.as_dict()
+def _fields(comparison: Comparison) -> dict[str, Any]:
+    return comparison.case.as_dict()
 
 
-def _cell(cell: ComparedCell) -> dict[str, Any]:
-    difference = cell.difference
+def _values(comparison: Comparison) -> dict[str, Any]:
+    difference = comparison.difference
     return {
-        "word": cell.word,
-        "reason": cell.reason,
-        "contender": cell.contender,
-        "phase": cell.phase,
-        "metric": cell.metric,
-        "unit": METRICS.get(cell.metric, ""),
-        "base": _of_side(cell.base),
-        "new": _of_side(cell.new),
+        "word": comparison.word,
+        "reason": comparison.reason,
+        "contender": comparison.contender,
+        "phase": comparison.phase,
+        "metric": comparison.metric,
+        "unit": METRICS.get(comparison.metric, ""),
+        "base": _of_side(comparison.base),
+        "new": _of_side(comparison.new),
         **{name: rounded(getattr(difference, name, None)) for name in NUMBERS[:-1]},
-        "q": rounded(cell.q),
-        "control": rounded(cell.explained.control if cell.explained else None),
-        "explained": [rounded(cell.explained.low), rounded(cell.explained.high)] if cell.explained else None,
+        "q": rounded(comparison.q),
+        "control": rounded(comparison.explained.control if comparison.explained else None),
+        "explained": [rounded(comparison.explained.low), rounded(comparison.explained.high)]
+        if comparison.explained
+        else None,
     }
 
 

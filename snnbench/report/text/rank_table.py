@@ -114,7 +114,7 @@ def ranking_table(ranking: Ranking, baseline: str, metric: str = "time") -> Tabl
     """A row for each timed contender of one case and phase."""
     rows = []
     for entry in ranking.entries:
-        difference = entry.cell.difference if entry.cell else None
+        difference = entry.comparison.difference if entry.comparison else None
         ratio = "1" if entry.contender == baseline else "-"
         if difference and difference.ratio is not None:
             ratio = f"{difference.ratio:.3f}"
@@ -137,16 +137,16 @@ def ranking_table(ranking: Ranking, baseline: str, metric: str = "time") -> Tabl
 
 
 def _word(entry: Entry, metric: str) -> str:
-    word = entry.cell.word if entry.cell else "baseline"
+    word = entry.comparison.word if entry.comparison else "baseline"
     return {"slower": METRICS[metric].slower, "faster": METRICS[metric].faster}.get(word, word)
 
 
 def _reason(entry: Entry) -> str:
-    return "; ".join(part for part in (entry.cell.reason if entry.cell else "", entry.reason) if part)
+    return "; ".join(part for part in (entry.comparison.reason if entry.comparison else "", entry.reason) if part)
 
 
 def _of_entry(entry: Entry, metric: str) -> dict[str, Any]:
-    difference = entry.cell.difference if entry.cell else None
+    difference = entry.comparison.difference if entry.comparison else None
     low, high = entry.interval or (None, None)
     unit = METRICS[metric].unit
     return {
@@ -156,9 +156,9 @@ def _of_entry(entry: Entry, metric: str) -> dict[str, Any]:
         f"low_{unit}": rounded(low),
         f"high_{unit}": rounded(high),
         f"trials_{unit}": list(entry.side.summary.trials),
-        "ratio": rounded(difference.ratio) if difference else (None if entry.cell else 1.0),
+        "ratio": rounded(difference.ratio) if difference else (None if entry.comparison else 1.0),
         **{name: rounded(getattr(difference, name, None)) for name in ("low", "high", "p")},
-        "q": rounded(entry.cell.q) if entry.cell else None,
+        "q": rounded(entry.comparison.q) if entry.comparison else None,
         "word": _word(entry, metric),
         "reason": _reason(entry),
     }

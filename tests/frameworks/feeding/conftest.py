@@ -17,6 +17,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def one_thread() -> Iterator[None]:
     """Networks this small are slower on two threads."""
     import torch
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -1,6 +1,5 @@
 """Tests of what a pass of the kernel `cuda` asks of the host, counted without a GPU."""
 
-
 import torch
 
 from benchmarks import launches

@@ -44,9 +44,7 @@ EDITS = {
         "spyx.nn.run(nnx.merge(graph, params, fixed), x)[0]",
         "spyx.nn.run(nnx.merge(graph, params, fixed), x, batch_major=True)[0]",
     ),
-    "spyx-subtracts-after-the-decay": Edit(
-        "spyx", "run", "spyx.nn.CuBaLIF(shape, alpha=0.0, ", "spyx.nn.LIF(shape, "
-    ),
+    "spyx-subtracts-after-the-decay": Edit("spyx", "run", "spyx.nn.CuBaLIF(shape, alpha=0.0, ", "spyx.nn.LIF(shape, "),
 }
 """Name of the adapter -> its edit. Two are of the chart published by Open Neuromorphic: the single step of Norse, and
 Spyx over the batch."""

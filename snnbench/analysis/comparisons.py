@@ -1,4 +1,4 @@
-"""The cells of a comparison: a time or memory peak of one contender in one case, on two sides, and its word."""
+"""A comparison: a time or memory peak of one contender in one case, on two sides, and its word."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,10 +29,10 @@ CONTENDED_ALLOWED = "contended: times that others disturbed have words, too"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One recording's numbers of a cell; `interval` is a bootstrap interval, for times and on request only.
+    """One recording's numbers in a comparison; `interval` is a bootstrap interval, for times and on request only.
 
-    `contended` names the side if other processes disturbed a trial and the user does not allow that. Such a cell is
-    inconclusive.
+    `contended` names the side if other processes disturbed a trial and the user does not allow that. Such a comparison
+    is inconclusive.
     """
 
     summary: Summary
@@ -42,11 +42,11 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedCell:
-    """One cell and its word; `reason` explains the word if the numbers do not.
+class Comparison:
+    """One comparison and its word; `reason` explains the word if the numbers do not.
 
-    A contender that failed without any number is one cell without phase and metric. `explained` is the part of the
-    ratio that the movement of the machine explains; None if it is unknown.
+    A contender that failed without any number is one comparison without phase and metric. `explained` is the part of
+    the ratio that the movement of the machine explains; None if it is unknown.
     """
 
     case: Case
@@ -72,70 +72,78 @@ class ComparedCell:
         return self.difference.ratio if self.difference else None
 
 
-Differ = Callable[[Sequence[ComparedCell], float], list[Difference]]
-"""(cells with both sides, confidence) -> the difference of each cell."""
+Differ = Callable[[Sequence[Comparison], float], list[Difference]]
+"""(comparisons with both sides, confidence) -> the difference of each comparison."""
 
 
-def cells_of(
+def comparisons_of(
     base: Recording, new: Recording, cases: dict[Case, Case], phases: Collection[str], allowed: Collection[str]
-) -> list[ComparedCell]:
-    """The cells of two recordings, of these phases or of all; `cases` maps cases of `base` to those of `new`.
+) -> list[Comparison]:
+    """The comparisons of two recordings, of these phases or of all; `cases` maps cases of `base` to those of `new`.
 
-    A cell that cannot be divided has its word already. Raises Incomparable if there is no cell.
+    A comparison that cannot be divided has its word already. Raises Incomparable if there is no comparison.
     """
-    cells = [cell for cell in _cells(base, new, cases, allowed) if not phases or cell.phase in ("", *phases)]
-    if not cells:
+    comparisons = [
+        comparison
+        for comparison in _comparisons(base, new, cases, allowed)
+        if not phases or comparison.phase in ("", *phases)
+    ]
+    if not comparisons:
         what = f"of {' or '.join(phases)} " if phases else ""
         raise Incomparable(f"neither {base.name} nor {new.name} has a time or peak {what}to compare")
-    return cells
+    return comparisons
 
 
-def unpaired(cells: Sequence[ComparedCell], confidence: float) -> list[Difference]:
-    """The difference of each cell, for sides that were measured apart. A side in several cells counts once."""
-    both = [sides_of(cell) for cell in cells]
+def unpaired(comparisons: Sequence[Comparison], confidence: float) -> list[Difference]:
+    """The difference of each comparison, of sides measured apart. A side in several comparisons counts once."""
+    both = [sides_of(comparison) for comparison in comparisons]
     sides = {id(side): side for pair in both for side in pair}
     positions = {name: position for position, name in enumerate(sides)}
     pairs = [(positions[id(base)], positions[id(new)]) for base, new in both]
     samples = [side.summary.trials for side in sides.values()]
-    return between(samples, pairs, confidence, [cell.metric in COUNTED_METRICS for cell in cells])
+    return between(samples, pairs, confidence, [comparison.metric in COUNTED_METRICS for comparison in comparisons])
 
 
-def judged(cells: list[ComparedCell], thresholds: Thresholds, differ: Differ = unpaired) -> list[ComparedCell]:
-    """The cells, each with its difference, q and word. A cell that has a word already keeps it.
+def judged(comparisons: list[Comparison], thresholds: Thresholds, differ: Differ = unpaired) -> list[Comparison]:
+    """The comparisons, each with its difference, q and word. A comparison that has a word already keeps it.
 
-    Variances are moderated over all times, and over all peaks. A cell with a contended side takes no part in q, and is
-    inconclusive.
+    Variances are moderated over all times, and over all peaks. A comparison with a contended side takes no part in q,
+    and is inconclusive.
     """
     differences: dict[int, Difference] = {}
     for timed in (True, False):
-        numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric in NOISY_METRICS) is timed]
-        some = differ([cells[number] for number in numbers], 1 - thresholds.alpha)
+        numbers = [
+            n
+            for n, comparison in enumerate(comparisons)
+            if not comparison.word and (comparison.metric in NOISY_METRICS) is timed
+        ]
+        some = differ([comparisons[number] for number in numbers], 1 - thresholds.alpha)
         differences |= dict(zip(numbers, some, strict=True))
-    p = [None if disturbance(cells[number]) else difference.p for number, difference in differences.items()]
+    p = [None if disturbance(comparisons[number]) else difference.p for number, difference in differences.items()]
     q = dict(zip(differences, adjusted(p), strict=True))
-    result = list(cells)
+    result = list(comparisons)
     for number, difference in differences.items():
-        cell = cells[number]
-        floor = thresholds.time_floor if cell.metric in NOISY_METRICS else thresholds.memory_floor
+        comparison = comparisons[number]
+        floor = thresholds.time_floor if comparison.metric in NOISY_METRICS else thresholds.memory_floor
         word, reason = decide(difference, q[number], floor, thresholds.alpha)
-        if hindrance := disturbance(cell):
+        if hindrance := disturbance(comparison):
             word, reason = "inconclusive", "; ".join(part for part in (difference.lacking, hindrance) if part)
-        reason = "; ".join(part for part in (reason, cell.reason) if part)
-        result[number] = replace(cell, word=word, reason=reason, difference=difference, q=q[number])
+        reason = "; ".join(part for part in (reason, comparison.reason) if part)
+        result[number] = replace(comparison, word=word, reason=reason, difference=difference, q=q[number])
     return result
 
 
-def disturbance(cell: ComparedCell) -> str:
-    """Why a contended cell has no word; "" if neither side is contended."""
-    names = dict.fromkeys(side.contended for side in (cell.base, cell.new) if side and side.contended)
+def disturbance(comparison: Comparison) -> str:
+    """Why a contended comparison has no word; "" if neither side is contended."""
+    names = dict.fromkeys(side.contended for side in (comparison.base, comparison.new) if side and side.contended)
     advice = "run again on a quieter machine, or --allow contended"
     return f"contended in {' and '.join(names)}: {advice}" if names else ""
 
 
-def _cells(
+def _comparisons(
     base: Recording, new: Recording, cases: dict[Case, Case], allowed: Collection[str]
-) -> Iterator[ComparedCell]:
-    """The cells of all contenders. A cell that cannot be divided has its word; the others are still to be judged."""
+) -> Iterator[Comparison]:
+    """The comparisons of all contenders. One that cannot be divided has its word; the others are still to be judged."""
     before, after = results_by_case(base.records), results_by_case(new.records)
     others = {one: case for case, one in cases.items()}
     for case in [*before, *(case for case in after if case not in others)]:
@@ -147,7 +155,7 @@ def _cells(
 
 def _of_contender(
     case: Case, name: str, old: Result | None, new: Result | None, allowed: Collection[str]
-) -> Iterator[ComparedCell]:
+) -> Iterator[Comparison]:
     result = dict(zip(SIDES, (old, new), strict=True))
     metrics = dict.fromkeys(key for side in result.values() if side for key in side.summaries if key[1] in METRICS)
     failures = {where: _reason(side, "failed") for where, side in result.items() if _reason(side, "failed")}
@@ -169,17 +177,17 @@ def _of_contender(
         else:
             sides = zip(SIDES, (base, other), strict=True)
             reason = "; ".join(text for where, side in sides for text in _flags(result[where], side, where))
-        yield ComparedCell(case, name, phase, metric, base, other, word, reason)
+        yield Comparison(case, name, phase, metric, base, other, word, reason)
     if failures and not failure_said:
         reasons = "; ".join(f"in {where}: {reason}" for where, reason in failures.items())
-        yield ComparedCell(case, name, "", "", None, None, "failed", reasons)
+        yield Comparison(case, name, "", "", None, None, "failed", reasons)
 
 
-def sides_of(cell: ComparedCell) -> tuple[Side, Side]:
-    """Both sides of a cell that has both. Raises ValueError."""
-    if cell.base is None or cell.new is None:
-        raise ValueError(f"{cell.contender}: one side only, and no word that says so")
-    return cell.base, cell.new
+def sides_of(comparison: Comparison) -> tuple[Side, Side]:
+    """Both sides of a comparison that has both. Raises ValueError."""
+    if comparison.base is None or comparison.new is None:
+        raise ValueError(f"{comparison.contender}: one side only, and no word that says so")
+    return comparison.base, comparison.new
 
 
 def _side(result: Result | None, phase: str, metric: str, where: str, allowed: Collection[str]) -> Side | None:
@@ -205,19 +213,25 @@ def _reason(result: Result | None, status: str) -> str:
     return next((reason for reason in reasons if reason.startswith(f"{status}: ")), "")
 
 
-def with_intervals(cells: list[ComparedCell]) -> list[ComparedCell]:
-    """The cells, with a bootstrap interval for each side of every time."""
-    sides = [side for cell in cells for side in (cell.base, cell.new) if side and side.repetitions]
+def with_intervals(comparisons: list[Comparison]) -> list[Comparison]:
+    """The comparisons, with a bootstrap interval for each side of every time."""
+    sides = [
+        side for comparison in comparisons for side in (comparison.base, comparison.new) if side and side.repetitions
+    ]
     intervals = dict(zip(map(id, sides), bootstrap([side.repetitions for side in sides], seed=0), strict=True))
 
     def known(side: Side | None) -> Side | None:
         return replace(side, interval=intervals[id(side)]) if side and id(side) in intervals else side
 
-    return [replace(cell, base=known(cell.base), new=known(cell.new)) for cell in cells]
+    return [replace(comparison, base=known(comparison.base), new=known(comparison.new)) for comparison in comparisons]
 
 
-def by_interest(cells: list[ComparedCell]) -> list[ComparedCell]:
-    """The cells in the order of WORDS, then largest effects first."""
+def by_interest(comparisons: list[Comparison]) -> list[Comparison]:
+    """The comparisons in the order of WORDS, then largest effects first."""
     return sorted(
-        cells, key=lambda cell: (WORDS.index(cell.word), -abs(log(cell.ratio)) if cell.ratio is not None else 0.0)
+        comparisons,
+        key=lambda comparison: (
+            WORDS.index(comparison.word),
+            -abs(log(comparison.ratio)) if comparison.ratio is not None else 0.0,
+        ),
     )
