@@ -21,7 +21,7 @@ from snnbench.recording import conformance
 from snnbench.recording.drift import DRIFTED, FACTOR, relative
 from snnbench.recording.flags import LEAST_GROWTH_BYTES
 from snnbench.report.answer import leads
-from snnbench.report.findings import find
+from snnbench.report.overview import find
 from snnbench.report.section import Table
 from snnbench.report.text import nir_table, recording_tables
 from snnbench.report.text.markdown import markdown, table

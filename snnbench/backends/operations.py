@@ -16,7 +16,7 @@ from snnbench.cases.problem import Graph
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NetworkParts:
     """A network of operations without its neurons: the operations, their parameters on the device, and the order."""
 
     operations: Sequence[Operation]

@@ -117,11 +117,11 @@ def _provenance(recording: Recording) -> Iterator[str]:
                 yield f"{entry.label} says that it is version {told}, and its environment has {entry.version}"
 
 
-def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:
+def _guarded(rule: str, where: str, found: Iterator[str]) -> Iterator[Complaint]:
     """The complaints of a rule, each once. Malformed content is a complaint, too."""
     texts: set[str] = set()
     try:
-        for text in look:
+        for text in found:
             if text not in texts:
                 texts.add(text)
                 yield Complaint(rule, where, text)

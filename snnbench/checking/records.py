@@ -239,9 +239,9 @@ def complaints(record: Record, schema: int, machine: str, protocol: Protocol) ->
         },
         "flags": (measured, lambda: flags(record)),
     }
-    for rule, (applies, look) in rules.items():
+    for rule, (applies, check) in rules.items():
         if applies:
             try:
-                yield from ((rule, complaint) for complaint in look())
+                yield from ((rule, complaint) for complaint in check())
             except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
                 yield rule, f"malformed: {type(error).__name__}: {error}"

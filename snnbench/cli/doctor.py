@@ -10,7 +10,7 @@ from snnbench.cli.screen import terminal
 from snnbench.environments import Env
 
 if TYPE_CHECKING:
-    from snnbench.machine.finding import Finding
+    from snnbench.machine.diagnosis import Diagnosis
 
 
 def doctor(env: EnvOption = Env.managed, adapter: AdapterOption = None) -> None:
@@ -23,20 +23,20 @@ def doctor(env: EnvOption = Env.managed, adapter: AdapterOption = None) -> None:
     facts = description.facts()
     adapters = discover(adapter or ()).values()
     versions = store.versions(store.current()) if env is Env.current else None
-    findings = doctors.examine(facts, adapters=adapters, versions=versions)
+    diagnoses = doctors.examine(facts, adapters=adapters, versions=versions)
     if console := terminal():
         from snnbench.report.terminal import doctor_view
 
-        doctor_view.show(console, findings)
+        doctor_view.show(console, diagnoses)
     else:
-        _print(findings)
+        _print(diagnoses)
 
 
-def _print(findings: "Sequence[Finding]") -> None:
-    """A line for each finding, for a program."""
+def _print(diagnoses: "Sequence[Diagnosis]") -> None:
+    """A line for each diagnosis, for a program."""
     from snnbench.report.terminal.doctor_view import WORDS, counts
 
-    for finding in findings:
-        step = f" -> {finding.step}" if finding.step else ""
-        typer.echo(f"{WORDS[finding.state]:<7}  {finding.name}: {finding.what}{step}")
-    typer.echo(counts(findings))
+    for diagnosis in diagnoses:
+        step = f" -> {diagnosis.step}" if diagnosis.step else ""
+        typer.echo(f"{WORDS[diagnosis.state]:<7}  {diagnosis.name}: {diagnosis.what}{step}")
+    typer.echo(counts(diagnoses))

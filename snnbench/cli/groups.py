@@ -35,7 +35,7 @@ from snnbench.environments import Env
 if TYPE_CHECKING:
     from snnbench.plan.shard import Shard
     from snnbench.recording.reading import Recording
-    from snnbench.run.request import Request
+    from snnbench.run.request import RunRequest
 
 Result = TypeVar("Result")
 
@@ -117,11 +117,11 @@ class Running(Choice):
 
         return parse(self.shard) if self.shard else None
 
-    def request(self, **more: Any) -> "Request":
+    def request(self, **more: Any) -> "RunRequest":
         """The request of a run with these options, and the fields in `more`."""
-        from snnbench.run.request import Request
+        from snnbench.run.request import RunRequest
 
-        return Request(
+        return RunRequest(
             adapter_files=self.adapter_files,
             only=self.conditions,
             env=self.env,
@@ -132,7 +132,7 @@ class Running(Choice):
             **more,
         )
 
-    def run(self, request: "Request") -> "tuple[Recording, list[str]]":
+    def run(self, request: "RunRequest") -> "tuple[Recording, list[str]]":
         """Run the request here or as jobs. Returns the recording, and a line for each job that did not finish."""
         self.announce()
         if self.executor is Where.slurm:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from snnbench.recording.reading import Recording
-    from snnbench.run.request import Request
+    from snnbench.run.request import RunRequest
 
 
 @grouped
@@ -67,7 +67,7 @@ def run(
         raise typer.Exit(Exit.FAILED_CELLS)
 
 
-def _forecast(request: "Request") -> None:
+def _forecast(request: "RunRequest") -> None:
     """Print what the recordings in results/ tell about the cells of a request."""
     import psutil
 

@@ -75,7 +75,7 @@ def temporal_lif(
     count = default_blocks(chain.ranks, columns) if blocks is None else max(1, min(blocks, columns))
     differentiated = torch.is_grad_enabled() and current.requires_grad
     unit = LINE if columns >= LINE * count else 1
-    plan = _Plan(chain, pieces(columns, count, unit), neuron, keep if differentiated else "", name)
+    plan = _Pass(chain, pieces(columns, count, unit), neuron, keep if differentiated else "", name)
     spikes: Tensor = _Segment.apply(current, plan)
     return spikes
 
@@ -121,7 +121,7 @@ def _chain(group: Any, device: torch.device) -> _Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _Pass:
     """All that determines a pass but for the currents: `parts` are the blocks of the B * N columns."""
 
     chain: _Chain
@@ -149,7 +149,7 @@ class _Segment(torch.autograd.Function):
     """All blocks of a rank's segment in one function, because autograd may run several functions in any order."""
 
     @staticmethod
-    def forward(ctx: Any, current: Tensor, plan: _Plan) -> Tensor:
+    def forward(ctx: Any, current: Tensor, plan: _Pass) -> Tensor:
         """Spikes [T, B, N] for `current` [T, B, N]."""
         output, saved, rows = _Columns(current), [], _rows(current)
 

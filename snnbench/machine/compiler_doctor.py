@@ -10,39 +10,39 @@ from pathlib import Path
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.pins import Pins
-from snnbench.machine.finding import Finding
+from snnbench.machine.diagnosis import Diagnosis
 
 TOOLKIT = "/usr/local/cuda"
 """The last place where PyTorch looks for the CUDA toolkit."""
 
 
-def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Finding]:
-    """Findings on a C compiler and Python's headers: with an empty cache, Triton compiles a C module at its start."""
+def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Diagnosis]:
+    """Diagnoses of a C compiler and Python's headers: with an empty cache, Triton compiles a C module at its start."""
     use = "Triton, torch.compile and the kernels in C compile when they run"
     yield _compiler("C", environ.get("CC"), "CC", ("gcc", "clang"), use)
     if (include / "Python.h").is_file():
-        yield Finding("Python headers", "well", str(include / "Python.h"))
+        yield Diagnosis("Python headers", "well", str(include / "Python.h"))
     else:
         what = f"no {include / 'Python.h'}: the C module of Triton includes it"
         version = sysconfig.get_python_version()
         step = f"sudo apt install python3-dev, or python{version}-dev where the system's Python is another one"
-        yield Finding("Python headers", "spoils", what, step)
+        yield Diagnosis("Python headers", "spoils", what, step)
 
 
-def cpp_compiler(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """The finding on a C++ compiler."""
+def cpp_compiler(environ: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """The diagnosis of a C++ compiler."""
     use = "torch.compile and the kernels for the CPU compile when they run"
     yield _compiler("C++", environ.get("CXX"), "CXX", ("g++", "clang++"), use)
 
 
-def _compiler(language: str, named: str | None, variable: str, names: tuple[str, str], use: str) -> Finding:
-    """The finding on the compiler that the environment names, or else on the first of these `names`."""
+def _compiler(language: str, named: str | None, variable: str, names: tuple[str, str], use: str) -> Diagnosis:
+    """The diagnosis of the compiler that the environment names, or else on the first of these `names`."""
     path = next((found for name in ([named] if named else names) if (found := shutil.which(name))), None)
     if path:
-        return Finding(f"{language} compiler", "well", path)
+        return Diagnosis(f"{language} compiler", "well", path)
     gnu, other = names
     what = f"{variable}={named} is not on the PATH" if named else f"neither {gnu} nor {other} is on the PATH"
-    return Finding(f"{language} compiler", "spoils", f"{what}: {use}", f"sudo apt install {gnu}, or set {variable}")
+    return Diagnosis(f"{language} compiler", "spoils", f"{what}: {use}", f"sudo apt install {gnu}, or set {variable}")
 
 
 def include_folder() -> Path:
@@ -51,22 +51,22 @@ def include_folder() -> Path:
     return Path(sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"])
 
 
-def nvrtc(versions: Mapping[str, str] | None) -> Finding:
-    """The finding on NVRTC, NVIDIA's run-time compiler, for a Python with these distributions.
+def nvrtc(versions: Mapping[str, str] | None) -> Diagnosis:
+    """The diagnosis of NVRTC, NVIDIA's run-time compiler, for a Python with these distributions.
 
     None stands for managed environments.
     """
     if versions is None:
-        return Finding("NVRTC", "well", "PyTorch and cuda-core bring it into their environments")
+        return Diagnosis("NVRTC", "well", "PyTorch and cuda-core bring it into their environments")
     packages = [f"{name} {version}" for name, version in versions.items() if name.startswith("nvidia-cuda-nvrtc")]
     if origins := packages or [name for name in [find_library("nvrtc")] if name]:
-        return Finding("NVRTC", "well", origins[0])
+        return Diagnosis("NVRTC", "well", origins[0])
     what = "neither in this Python nor among the machine's libraries: kernels in CUDA C++ cannot be compiled"
-    return Finding("NVRTC", "spoils", what, "pip install nvidia-cuda-nvrtc")
+    return Diagnosis("NVRTC", "spoils", what, "pip install nvidia-cuda-nvrtc")
 
 
-def nvcc(adapters: Iterable[Adapter], environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """The finding on the CUDA toolkit's compiler, if a contender needs it."""
+def nvcc(adapters: Iterable[Adapter], environ: Mapping[str, str] = os.environ) -> Iterator[Diagnosis]:
+    """The diagnosis of the CUDA toolkit's compiler, if a contender needs it."""
     contenders = {
         label(one.name, variant.built_as)
         for one in adapters
@@ -78,10 +78,10 @@ def nvcc(adapters: Iterable[Adapter], environ: Mapping[str, str] = os.environ) -
     homes = [environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
     paths = [shutil.which("nvcc"), *(shutil.which("nvcc", path=str(Path(home) / "bin")) for home in [*homes, TOOLKIT])]
     if path := next(filter(None, paths), None):
-        yield Finding("nvcc", "well", path)
+        yield Diagnosis("nvcc", "well", path)
     else:
         step = "install NVIDIA's CUDA toolkit of the CUDA version of PyTorch, or leave them out"
-        yield Finding("nvcc", "spoils", f"not found; only {', '.join(sorted(contenders))} compile with it", step)
+        yield Diagnosis("nvcc", "spoils", f"not found; only {', '.join(sorted(contenders))} compile with it", step)
 
 
 def _extends_torch(pins: Pins) -> bool:

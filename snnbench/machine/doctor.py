@@ -15,7 +15,7 @@ import psutil
 
 from snnbench.adapter.declaration import Adapter
 from snnbench.machine import compiler_doctor, gpu_doctor
-from snnbench.machine.finding import Finding
+from snnbench.machine.diagnosis import Diagnosis
 from snnbench.machine.gpus import handles, nvidia_driver
 from snnbench.machine.kernel_files import ROOT
 from snnbench.units import GIB, MIB
@@ -36,12 +36,12 @@ def examine(
     nvml: Any = None,
     adapters: Iterable[Adapter] = (),
     versions: Mapping[str, str] | None = None,
-) -> list[Finding]:
-    """All findings; `facts` are those of description.facts().
+) -> list[Diagnosis]:
+    """All diagnoses; `facts` are those of description.facts().
 
     `versions` are the distributions of the Python that workers run in; None for managed environments.
     """
-    looks: list[Callable[[], Iterator[Finding]]] = [
+    checks: list[Callable[[], Iterator[Diagnosis]]] = [
         others,
         lambda: clock_speed(facts["cpu"]),
         lambda: threads(facts["cpu"], facts["environment"]),
@@ -55,13 +55,13 @@ def examine(
         lambda: compiler_doctor.cpp_compiler(os.environ),
         lambda: gpus(nvml or nvidia_driver(), root, list(adapters), versions),
     ]
-    return [finding for look in looks for finding in look()]
+    return [diagnosis for check in checks for diagnosis in check()]
 
 
 def gpus(
     nvml: Any, root: Path = ROOT, adapters: Iterable[Adapter] = (), versions: Mapping[str, str] | None = None
-) -> Iterator[Finding]:
-    """Findings on the driver, the cards, and the compilers that only a card needs."""
+) -> Iterator[Diagnosis]:
+    """Diagnoses of the driver, the cards, and the compilers that only a card needs."""
     contenders = list(adapters)
     if versions is None:
         needs = gpu_doctor.pinned(contenders, os.environ.get("UV_TORCH_BACKEND", ""))
@@ -73,8 +73,8 @@ def gpus(
         yield from compiler_doctor.nvcc(contenders)
 
 
-def others() -> Iterator[Finding]:
-    """Findings on the CPU use of other processes, watched for a second."""
+def others() -> Iterator[Diagnosis]:
+    """Diagnoses of the CPU use of other processes, watched for a second."""
     busy = {process.pid: process for process in psutil.process_iter(["name"]) if process.pid != os.getpid()}
     for process in busy.values():
         _percent(process)
@@ -86,12 +86,12 @@ def others() -> Iterator[Finding]:
     named = ", ".join(f"{p.info['name']} ({p.pid}) {share:.0f} %" for share, p in shares[:3] if share >= 1)
     if foreign > FOREIGN_CPUS:
         step = "end them or wait; cells that they disturb are flagged `contended`"
-        yield Finding("load", "spoils", f"others use {foreign:.2g} CPUs{f': {named}' if named else ''}", step)
+        yield Diagnosis("load", "spoils", f"others use {foreign:.2g} CPUs{f': {named}' if named else ''}", step)
     else:
-        yield Finding("load", "well", f"others use {foreign:.2g} CPUs")
+        yield Diagnosis("load", "well", f"others use {foreign:.2g} CPUs")
     if stolen > FOREIGN_CPUS:
         step = "measure on a host of your own, or run more trials"
-        yield Finding("stolen time", "spoils", f"the hypervisor takes {stolen:.2g} CPUs away", step)
+        yield Diagnosis("stolen time", "spoils", f"the hypervisor takes {stolen:.2g} CPUs away", step)
 
 
 def _percent(process: psutil.Process) -> float:
@@ -102,123 +102,125 @@ def _percent(process: psutil.Process) -> float:
         return 0.0
 
 
-def clock_speed(cpu: Mapping[str, Any]) -> Iterator[Finding]:
-    """Findings on the CPUs' frequency governor and turbo."""
+def clock_speed(cpu: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    """Diagnoses of the CPUs' frequency governor and turbo."""
     governors = cpu["frequency_governors"]
     if not governors:
-        yield Finding("governor", "unknown", "the machine does not show how its clock is governed")
+        yield Diagnosis("governor", "unknown", "the machine does not show how its clock is governed")
     elif set(governors) - {"performance"}:
         step = "sudo cpupower frequency-set -g performance"
-        yield Finding("governor", "spoils", f"the clock follows the load ({', '.join(governors)})", step)
+        yield Diagnosis("governor", "spoils", f"the clock follows the load ({', '.join(governors)})", step)
     else:
-        yield Finding("governor", "well", "performance")
+        yield Diagnosis("governor", "well", "performance")
     if cpu["turbo"]:
         step = "switch it off for comparisons, or let trials take turns, as snnbench does"
-        yield Finding("turbo", "spoils", "the clock depends on how many cores work and how warm they are", step)
+        yield Diagnosis("turbo", "spoils", "the clock depends on how many cores work and how warm they are", step)
     else:
         what = "off" if cpu["turbo"] is False else "the machine does not show whether it has one"
-        yield Finding("turbo", "well" if cpu["turbo"] is False else "unknown", what)
+        yield Diagnosis("turbo", "well" if cpu["turbo"] is False else "unknown", what)
 
 
-def threads(cpu: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Findings on threads per core, NUMA nodes, and environment variables that change speed."""
+def threads(cpu: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Diagnoses of threads per core, NUMA nodes, and environment variables that change speed."""
     cores, usable = cpu["physical_cores"], cpu["usable_cpus"]
     if cores and usable > cores:
         step = f"--set case.threads={cores} where hyperthreads should not share a core"
-        yield Finding("threads", "spoils", f"{usable} threads would share {cores} cores", step)
+        yield Diagnosis("threads", "spoils", f"{usable} threads would share {cores} cores", step)
     else:
-        yield Finding("threads", "well", f"{usable} CPUs for {usable} threads")
+        yield Diagnosis("threads", "well", f"{usable} CPUs for {usable} threads")
     if cpu["numa_nodes"] and cpu["numa_nodes"] > 1:
         step = "numactl --cpunodebind=0 --membind=0 snnbench run ..."
-        yield Finding("memory nodes", "spoils", f"{cpu['numa_nodes']} of them, at different distances", step)
+        yield Diagnosis("memory nodes", "spoils", f"{cpu['numa_nodes']} of them, at different distances", step)
     if environment:
         given = " ".join(f"{name}={value}" for name, value in environment.items())
         step = "unset what you did not mean; workers inherit all but the thread limits, and records hold them"
-        yield Finding("environment", "spoils", given, step)
+        yield Diagnosis("environment", "spoils", given, step)
 
 
-def limits(cpu: Mapping[str, Any], memory: Mapping[str, Any], root: Path) -> Iterator[Finding]:
-    """Findings on the limits of a container or control group."""
+def limits(cpu: Mapping[str, Any], memory: Mapping[str, Any], root: Path) -> Iterator[Diagnosis]:
+    """Diagnoses of the limits of a container or control group."""
     quota = cpu["quota_cpus"]
     if quota is None:
-        yield Finding("CPU quota", "well", "none")
+        yield Diagnosis("CPU quota", "well", "none")
     else:
         stat = root / "sys/fs/cgroup/cpu.stat"
         cut = re.search(r"^nr_throttled ([1-9]\d*)$", stat.read_text() if stat.is_file() else "", re.MULTILINE)
         what = f"{quota:g} CPUs' worth of time, not CPUs" + (f"; {cut[1]} periods were cut short" if cut else "")
         step = "give whole CPUs instead (docker run --cpuset-cpus=0-3): a quota stops all threads at once"
-        yield Finding("CPU quota", "spoils", what, step)
+        yield Diagnosis("CPU quota", "spoils", what, step)
     if memory["limit_bytes"]:
         what = f"{memory['limit_bytes'] / GIB:.3g} of {memory['total_bytes'] / GIB:.3g} GiB may be used"
-        yield Finding("memory limit", "well", what)
+        yield Diagnosis("memory limit", "well", what)
 
 
-def memory() -> Iterator[Finding]:
-    """Findings on free memory and swap."""
+def memory() -> Iterator[Diagnosis]:
+    """Diagnoses of free memory and swap."""
     now, swap = psutil.virtual_memory(), psutil.swap_memory()
     free = f"{now.available / GIB:.3g} of {now.total / GIB:.3g} GiB free"
     if now.available < now.total / 4:
-        yield Finding("memory", "spoils", free, "end what holds it: large cases will run out, or be slow")
+        yield Diagnosis("memory", "spoils", free, "end what holds it: large cases will run out, or be slow")
     else:
-        yield Finding("memory", "well", free)
+        yield Diagnosis("memory", "well", free)
     if swap.used:
         step = "sudo swapoff -a, once there is room for it"
-        yield Finding("swap", "spoils", f"{swap.used / MIB:.0f} MiB are on a disk", step)
+        yield Diagnosis("swap", "spoils", f"{swap.used / MIB:.0f} MiB are on a disk", step)
     else:
-        yield Finding("swap", "well", "none in use" if swap.total else "none")
+        yield Diagnosis("swap", "well", "none in use" if swap.total else "none")
 
 
-def source_of_time(root: Path) -> Iterator[Finding]:
-    """The finding on the clock source: some are slow to read."""
+def source_of_time(root: Path) -> Iterator[Diagnosis]:
+    """The diagnosis of the clock source: some are slow to read."""
     path = root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
     name = path.read_text().strip() if path.is_file() else ""
     if not name:
-        yield Finding("clock", "unknown", "the machine does not show where its time comes from")
+        yield Diagnosis("clock", "unknown", "the machine does not show where its time comes from")
     elif name in CLOCKS or name.startswith("hyperv"):
-        yield Finding("clock", "well", name)
+        yield Diagnosis("clock", "well", name)
     else:
-        yield Finding("clock", "spoils", f"{name}, which is slow to read", "boot with tsc=reliable if the CPU has one")
+        yield Diagnosis(
+            "clock", "spoils", f"{name}, which is slow to read", "boot with tsc=reliable if the CPU has one"
+        )
 
 
-def battery() -> Iterator[Finding]:
-    """The finding on battery power, if the machine runs on it."""
+def battery() -> Iterator[Diagnosis]:
+    """The diagnosis of battery power, if the machine runs on it."""
     state = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     if state is not None and not state.power_plugged:
-        yield Finding("power", "spoils", "on battery", "plug it in: most laptops slow down without")
+        yield Diagnosis("power", "spoils", "on battery", "plug it in: most laptops slow down without")
 
 
-def disk(folder: Path) -> Iterator[Finding]:
-    """The finding on free disk space for recordings."""
+def disk(folder: Path) -> Iterator[Diagnosis]:
+    """The diagnosis of free disk space for recordings."""
     free = shutil.disk_usage(folder).free
     what = f"{free / GIB:.3g} GiB free"
     if free < LEAST_FREE_BYTES:
-        yield Finding("disk", "spoils", what, "make room, or record elsewhere with --output DIR")
+        yield Diagnosis("disk", "spoils", what, "make room, or record elsewhere with --output DIR")
     else:
-        yield Finding("disk", "well", what)
+        yield Diagnosis("disk", "well", what)
 
 
-def workers(root: Path) -> Iterator[Finding]:
-    """Findings on kernel features that workers and memory measurements need."""
+def workers(root: Path) -> Iterator[Diagnosis]:
+    """Diagnoses of kernel features that workers and memory measurements need."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except OSError:
         what = "the kernel lacks pidfd_open, by which workers are waited for: every cell is `unavailable`"
         step = "run outside of a sandbox such as gVisor (docker run --runtime=runc), on Linux 5.3 or newer"
-        yield Finding("workers", "spoils", what, step)
+        yield Diagnosis("workers", "spoils", what, step)
     else:
         vmstat = root / "proc/vmstat"
         counted = vmstat.is_file() and "oom_kill " in vmstat.read_text()
         uncounted = "; this kernel does not count its kills for memory, so such an end is called a crash"
         what = "can be started and ended" + ("" if counted else uncounted)
-        yield Finding("workers", "well" if counted else "unknown", what)
+        yield Diagnosis("workers", "well" if counted else "unknown", what)
     try:
         _reset_peak(root / "proc/self/clear_refs")
     except OSError as error:
         what = f"{error.filename or 'clear_refs'}: {error.strerror}; no peak can be set back: memory is `unavailable`"
         step = "measure on a kernel with CONFIG_PROC_PAGE_MONITOR, or leave memory out: --set protocol.memory_trials=0"
-        yield Finding("peak memory", "spoils", what, step)
+        yield Diagnosis("peak memory", "spoils", what, step)
     else:
-        yield Finding("peak memory", "well", "can be set back")
+        yield Diagnosis("peak memory", "well", "can be set back")
 
 
 def _reset_peak(path: Path) -> None:

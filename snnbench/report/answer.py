@@ -13,8 +13,8 @@ from snnbench.analysis.pairs import pairs, side_of, slower
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report import wording
-from snnbench.report.findings import FEW_TRIALS, Findings, Point
 from snnbench.report.numbers import between, counted, listed
+from snnbench.report.overview import FEW_TRIALS, Overview, Point
 from snnbench.units import MS
 
 TEST = Thresholds()
@@ -41,15 +41,15 @@ class Lead:
         return tuple(point.contender for point in self.leaders)
 
 
-def leads(findings: Findings) -> dict[Case, Lead]:
+def leads(overview: Overview) -> dict[Case, Lead]:
     """The lead of each case: of the exact contenders or, if a case has none, of the equivalent. A lead needs a time.
 
     A contender follows if the test of `rank` calls it slower than the one with the lowest median. All pairs of
     contenders of the page are tested together.
     """
-    ranked = {case: points for case in findings.cases if (points := _ranked(findings, case))}
+    ranked = {case: points for case in overview.cases if (points := _ranked(overview, case))}
     fields = [
-        (case, findings.headline, {point.contender: _side(findings, point) for point in points})
+        (case, overview.headline, {point.contender: _side(overview, point) for point in points})
         for case, points in ranked.items()
     ]
     result = {}
@@ -57,22 +57,22 @@ def leads(findings: Findings) -> dict[Case, Lead]:
         first, *others = ranked[case]
         behind = [other for other in others if slower(words, other.contender, first.contender)]
         level = [other for other in others if other not in behind]
-        failed = [p.contender for p in findings.points(case, findings.headline) if p.ranked and findings.failed(p)]
+        failed = [p.contender for p in overview.points(case, overview.headline) if p.ranked and overview.failed(p)]
         contended = tuple(point.contender for point in (first, *level) if sides[point.contender].contended)
         result[case] = Lead(case, (first, *level), tuple(behind), tuple(failed), contended)
     return result
 
 
-def _ranked(findings: Findings, case: Case) -> list[Point]:
+def _ranked(overview: Overview, case: Case) -> list[Point]:
     """The contenders without a failed trial that have the best verdict of them, by their medians."""
-    points = [point for point in findings.points(case, findings.headline) if not findings.failed(point)]
+    points = [point for point in overview.points(case, overview.headline) if not overview.failed(point)]
     by_verdict = ([point for point in points if point.verdict == verdict] for verdict in ("exact", "equivalent"))
     return sorted(next(filter(None, by_verdict), []), key=lambda point: point.value)
 
 
-def _side(findings: Findings, point: Point) -> Side:
-    result = next(one for one in findings.results[point.case] if one.contender == point.contender)
-    return side_of(result, findings.headline)
+def _side(overview: Overview, point: Point) -> Side:
+    result = next(one for one in overview.results[point.case] if one.contender == point.contender)
+    return side_of(result, overview.headline)
 
 
 WORDS = {
@@ -106,19 +106,19 @@ def _kinds(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {WORDS.get(kind, kind)}" for kind, count in counts.most_common())
 
 
-def summary(findings: Findings) -> list[str]:
+def summary(overview: Overview) -> list[str]:
     """Two to five sentences: the answers or, of many, the cases that each contender leads; failed and missing cells."""
-    failures = [record for record in findings.recording.records if record.status == "failed"]
+    failures = [record for record in overview.recording.records if record.status == "failed"]
     kinds = Counter(str(record.outcome.kind) for record in failures)
     failed = [f"{counted(len(failures), 'cell')} failed: {_kinds(kinds)}."] if failures else []
-    if findings.recording.unfinished:
-        failed.append(f"{wording.missing(findings.recording)}.")
-    if not findings.headline:
+    if overview.recording.unfinished:
+        failed.append(f"{wording.missing(overview.recording)}.")
+    if not overview.headline:
         return [UNTIMED, *failed]
-    each = answers(findings)
+    each = answers(overview)
     if len(each) <= MAX_ANSWERS:
         return [*(f"{where}: {answer}" for where, answer in each), *failed]
-    leads_ = list(leads(findings).values())
+    leads_ = list(leads(overview).values())
     ahead = Counter(name for lead in leads_ for name in lead.names)
     named = [f"{name} ({count})" for name, count in ahead.most_common(MAX_LEADERS)]
     others = len(ahead) - len(named)
@@ -130,13 +130,13 @@ def summary(findings: Findings) -> list[str]:
     return [*sentences, *failed]
 
 
-def answers(findings: Findings) -> list[tuple[str, str]]:
+def answers(overview: Overview) -> list[tuple[str, str]]:
     """(cases, sentence) for each run of sizes with the same leaders."""
-    leads_ = leads(findings)
-    return [answer for cases in findings.settings.values() for answer in _of_setting(findings, cases, leads_)]
+    leads_ = leads(overview)
+    return [answer for cases in overview.settings.values() for answer in _of_setting(overview, cases, leads_)]
 
 
-def _of_setting(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case, Lead]) -> list[tuple[str, str]]:
+def _of_setting(overview: Overview, cases: Sequence[Case], leads_: Mapping[Case, Lead]) -> list[tuple[str, str]]:
     answers = []
     for axis, family in _groups(cases):
         runs: list[list[Lead]] = []
@@ -145,7 +145,7 @@ def _of_setting(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case,
                 runs[-1].append(lead)
             else:
                 runs.append([lead])
-        answers += [_answer(findings, run, axis) for run in runs]
+        answers += [_answer(overview, run, axis) for run in runs]
     return answers
 
 
@@ -160,11 +160,11 @@ def _groups(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
     return [*groups, *((wording.main_axis(case), [case]) for case in left)]
 
 
-def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, str]:
+def _answer(overview: Overview, run: Sequence[Lead], axis: str) -> tuple[str, str]:
     """The cases of a run of leads, and a sentence on their fastest contenders."""
     sizes = listed([str(wording.size(one.case, axis)) for one in run])
     rest = run[0].case.sizes(axis)
-    where = f"{findings.name(run[0].case)}, {run[0].case.SIZES[axis][0]}={sizes}" + (f", {rest}" if rest else "")
+    where = f"{overview.name(run[0].case)}, {run[0].case.SIZES[axis][0]}={sizes}" + (f", {rest}" if rest else "")
     leaders = run[0].leaders
     of = "" if leaders[0].verdict == "exact" else f" of the {leaders[0].verdict} ones"
     failed = list(dict.fromkeys(name for one in run for name in one.failed))
@@ -214,10 +214,10 @@ def _times(points: Sequence[Point]) -> str:
     return f"{between([point.value / MS for point in points])} ms"
 
 
-def trials(findings: Findings) -> str:
+def trials(overview: Overview) -> str:
     """A sentence on the number of trials, and on the claims that it allows."""
-    phase = findings.headline
-    counts = [point.trials for case in findings.cases for point in findings.points(case, phase)]
+    phase = overview.headline
+    counts = [point.trials for case in overview.cases for point in overview.points(case, phase)]
     processes = "1 trial" if max(counts) == 1 else f"{between(counts)} trials, a process each"
     about = f"Times are those of {phase}, medians of {processes}"
     if max(counts) == 1:

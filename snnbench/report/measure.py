@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from snnbench.analysis.results import Result
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Section
 
 
-def no_sections(findings: Findings) -> Iterable[Section]:
+def no_sections(overview: Overview) -> Iterable[Section]:
     """Have none."""
     return ()
 
@@ -18,12 +18,12 @@ class Shown:
     """What reports show of a measure if a result has its `metric` in the first phase.
 
     `heading(phase)` and `cell(result, phase)` are a column of the table of a case. A `section` follows that of the name
-    `after` on a page. `sections(findings)` are tables over several cases in a report of words and tables.
+    `after` on a page. `sections(overview)` are tables over several cases in a report of words and tables.
     """
 
     metric: str
     heading: Callable[[str], str]
     cell: Callable[[Result, str], str]
-    section: Callable[[Findings], Section] | None = None
+    section: Callable[[Overview], Section] | None = None
     after: str = ""
-    sections: Callable[[Findings], Iterable[Section]] = no_sections
+    sections: Callable[[Overview], Iterable[Section]] = no_sections

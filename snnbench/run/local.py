@@ -22,7 +22,7 @@ from snnbench.recording.writer import Writer, append, choose, writing
 from snnbench.run.executor import Executor
 from snnbench.run.preparation import content, prepare
 from snnbench.run.progress import say, shown
-from snnbench.run.request import ABTest, Request
+from snnbench.run.request import ABTest, RunRequest
 from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder, InMemory
 
@@ -30,7 +30,7 @@ RESULTS = Path("results")
 """The folder of dated recordings."""
 
 
-def run(request: Request) -> Recording:
+def run(request: RunRequest) -> Recording:
     """Measure the missing cells of a request on this machine; returns the recording."""
     adapters = discover(request.adapter_files)
     cuda = gpus.has_cuda() if request.cuda is None else request.cuda
@@ -76,7 +76,7 @@ def cards_for(works: Sequence[Work], devices: str | None) -> list[Card]:
 
 
 def header_of(
-    request: Request, setups: Mapping[str, Setup], machine: Mapping[str, Any], adapters: dict[str, Adapter]
+    request: RunRequest, setups: Mapping[str, Setup], machine: Mapping[str, Any], adapters: dict[str, Adapter]
 ) -> dict[str, Any]:
     """The entries of config.json. Runs of the same `identity` continue each other; shards of the same `whole` merge."""
     config, only, shard = request.config.resolved(), list(request.only) or None, request.shard
@@ -96,7 +96,7 @@ def header_of(
     }
 
 
-def folder_for(request: Request, header: Mapping[str, Any]) -> Path:
+def folder_for(request: RunRequest, header: Mapping[str, Any]) -> Path:
     """The folder that the user names, or the dated one of this run. Raises RecordingError."""
     if request.output:
         if request.fresh:
@@ -108,7 +108,7 @@ def folder_for(request: Request, header: Mapping[str, Any]) -> Path:
     return choose(RESULTS, name, header["identity"], header["machine"], date.today(), request.fresh, again)
 
 
-def require_place(request: Request) -> None:
+def require_place(request: RunRequest) -> None:
     """Raise RecordingError, before environments are made, if the folder of a run cannot be written."""
     place = request.output or RESULTS
     with writing(place):
@@ -121,7 +121,7 @@ def require_room(output: Path) -> None:
         raise record.RecordingError(f"{output}: holds a recording, which --fresh would add to; name another folder")
 
 
-def counts(request: Request, plan: Sequence[Cell], all_works: Sequence[Work]) -> dict[str, int]:
+def counts(request: RunRequest, plan: Sequence[Cell], all_works: Sequence[Work]) -> dict[str, int]:
     """The number of planned cells; for a shard, also that of all shards."""
     if request.shard is None:
         return {"planned": len(plan)}
@@ -134,7 +134,7 @@ def versions(setups: Mapping[str, Setup]) -> dict[str, dict[str, str]]:
     return {interpreter.key: interpreter.versions for interpreter in interpreters if interpreter.key}
 
 
-def _begin(request: Request, plan: Sequence[Cell], same: RunContext, writer: Writer) -> None:
+def _begin(request: RunRequest, plan: Sequence[Cell], same: RunContext, writer: Writer) -> None:
     """Say what the recording has of the plan, and what has changed since it began."""
     done = writer.done(request.retry)
     left = [cell for cell in plan if same.key(cell) not in done]

@@ -11,11 +11,11 @@ from snnbench.environments.interpreters import interpreters, place_of, unmanaged
 from snnbench.environments.uv_program import EnvironmentFailed
 from snnbench.plan.side import Side, SideError
 from snnbench.run.progress import bar, say
-from snnbench.run.request import Request
+from snnbench.run.request import RunRequest
 from snnbench.run.setup import Setup
 
 
-def prepare(request: Request, works: Sequence[Work], adapters: dict[str, Adapter], cuda: bool) -> dict[str, Setup]:
+def prepare(request: RunRequest, works: Sequence[Work], adapters: dict[str, Adapter], cuda: bool) -> dict[str, Setup]:
     """The setup of the works, by side. Missing environments and missing generated data are made.
 
     Raises SideError, AdapterError, EnvironmentFailed, DatasetError.

@@ -49,7 +49,7 @@ class ABTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class RunRequest:
     """A run to be made, and its options.
 
     `only` are conditions on cells; `output` is a folder, or None for a dated one under results/; `retry` are kinds of

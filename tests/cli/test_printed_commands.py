@@ -14,7 +14,7 @@ from snnbench.checking import files
 from snnbench.datasets import heidelberg
 from snnbench.environments import store
 from snnbench.recording.reading import Recording
-from snnbench.report.findings import find
+from snnbench.report.overview import find
 from snnbench.report.page import sections
 from tests.documents import parse
 from tests.fakes import CORRECT

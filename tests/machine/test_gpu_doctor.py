@@ -8,7 +8,7 @@ import pytest
 
 from snnbench.adapter.discovery import discover
 from snnbench.machine import doctor, gpu_doctor
-from snnbench.machine.finding import Finding
+from snnbench.machine.diagnosis import Diagnosis
 
 NEEDS = {"torch==2.13.0": 13, "jax[cuda13]==0.10.2": 13}
 
@@ -68,19 +68,19 @@ QUIET: dict[str, Any] = {
 }
 
 
-def look(answers: dict[str, Any], root: Path = Path("/none"), **driver: Any) -> dict[str, Finding]:
-    """The findings by name. Asserts that each finding that spoils has a step."""
-    findings = list(gpu_doctor.gpus(Driver(QUIET | answers, **driver), root, NEEDS))
-    assert all(one.step for one in findings if one.state == "spoils")
-    assert len({one.name for one in findings}) == len(findings)
-    return {one.name: one for one in findings}
+def look(answers: dict[str, Any], root: Path = Path("/none"), **driver: Any) -> dict[str, Diagnosis]:
+    """The diagnoses by name. Asserts that each diagnosis that spoils has a step."""
+    diagnoses = list(gpu_doctor.gpus(Driver(QUIET | answers, **driver), root, NEEDS))
+    assert all(one.step for one in diagnoses if one.state == "spoils")
+    assert len({one.name for one in diagnoses}) == len(diagnoses)
+    return {one.name: one for one in diagnoses}
 
 
 def test_quiet_gpu_has_no_warning() -> None:
-    findings = look({})
-    of_card = {name.removeprefix("GPU 0 "): one for name, one in findings.items() if name.startswith("GPU 0")}
+    diagnoses = look({})
+    of_card = {name.removeprefix("GPU 0 "): one for name, one in diagnoses.items() if name.startswith("GPU 0")}
     assert list(of_card) == list(gpu_doctor.LOOKS)
-    assert {one.state for one in of_card.values()} == {findings["driver"].state} == {"well"}
+    assert {one.state for one in of_card.values()} == {diagnoses["driver"].state} == {"well"}
     assert of_card["clocks"].what == "SM 345 of 1980 MHz, memory 345 of 1980 MHz"
     assert of_card["power cap"].what == "700 W of 700 W by default"
     assert of_card["ECC"].what == "on, no uncorrected errors"
@@ -115,14 +115,14 @@ def test_quiet_gpu_has_no_warning() -> None:
 def test_warnings_about_a_gpu(subject: str, answers: dict[str, Any], text: str, step: str) -> None:
     spoiling = {name: one for name, one in look(answers).items() if one.state == "spoils"}
     assert list(spoiling) == [f"GPU 0 {subject}"]
-    (finding,) = spoiling.values()
-    assert text in finding.what and step in finding.step
+    (diagnosis,) = spoiling.values()
+    assert text in diagnosis.what and step in diagnosis.step
 
 
 def test_gpu_without_ecc_and_with_raised_power_cap_is_well() -> None:
-    findings = look({"nvmlDeviceGetEccMode": [0, 0], "nvmlDeviceGetPowerManagementLimit": 720_000})
-    assert (findings["GPU 0 ECC"].state, findings["GPU 0 ECC"].what) == ("well", "off")
-    assert findings["GPU 0 power cap"].state == "well"
+    diagnoses = look({"nvmlDeviceGetEccMode": [0, 0], "nvmlDeviceGetPowerManagementLimit": 720_000})
+    assert (diagnoses["GPU 0 ECC"].state, diagnoses["GPU 0 ECC"].what) == ("well", "off")
+    assert diagnoses["GPU 0 power cap"].state == "well"
 
 
 def test_mig_slice_is_reported() -> None:
@@ -132,21 +132,23 @@ def test_mig_slice_is_reported() -> None:
 
 def test_unanswered_queries_are_unknown() -> None:
     silent = {name: Driver.NVMLError for name in QUIET if name.startswith("nvmlDevice")}
-    findings = look(silent)
-    assert [name for name in findings if name.startswith("GPU")] == ["GPU 0"]
-    assert findings["GPU 0"] == Finding("GPU 0", "unknown", f"the driver does not say: {', '.join(gpu_doctor.LOOKS)}")
+    diagnoses = look(silent)
+    assert [name for name in diagnoses if name.startswith("GPU")] == ["GPU 0"]
+    assert diagnoses["GPU 0"] == Diagnosis(
+        "GPU 0", "unknown", f"the driver does not say: {', '.join(gpu_doctor.LOOKS)}"
+    )
 
 
 def test_missing_driver_function_is_unknown() -> None:
-    findings = look({"nvmlDeviceGetComputeRunningProcesses": Driver.NVMLLibraryMismatchError})
-    assert findings["GPU 0"].what == "the driver does not say: processes"
+    diagnoses = look({"nvmlDeviceGetComputeRunningProcesses": Driver.NVMLLibraryMismatchError})
+    assert diagnoses["GPU 0"].what == "the driver does not say: processes"
 
 
 def test_refused_gpu_is_reported_and_the_others_are_checked() -> None:
-    findings = look({}, cards=3, refused=(0, 2))
-    assert findings["GPU 0"].state == findings["GPU 2"].state == "unknown"
-    assert "Insufficient Permissions" in findings["GPU 0"].what and findings["GPU 0"].step
-    assert findings["GPU 1 clocks"].state == "well"
+    diagnoses = look({}, cards=3, refused=(0, 2))
+    assert diagnoses["GPU 0"].state == diagnoses["GPU 2"].state == "unknown"
+    assert "Insufficient Permissions" in diagnoses["GPU 0"].what and diagnoses["GPU 0"].step
+    assert diagnoses["GPU 1 clocks"].state == "well"
     none_left = look({}, cards=1, refused=(0,))
     assert list(none_left) == ["GPU", "GPU 0"] and "only CPU cases" in none_left["GPU"].what
 
@@ -154,10 +156,10 @@ def test_refused_gpu_is_reported_and_the_others_are_checked() -> None:
 def test_kernel_module_without_its_library_spoils(tmp_path: Path) -> None:
     (tmp_path / "proc/driver/nvidia").mkdir(parents=True)
     (tmp_path / "proc/driver/nvidia/version").write_text("NVRM version\n")
-    (finding,) = gpu_doctor.gpus(None, tmp_path, {})
-    assert finding.state == "spoils" and "reboot" in finding.step
-    (finding,) = gpu_doctor.gpus(None, tmp_path / "other", {})
-    assert finding.state == "unknown"
+    (diagnosis,) = gpu_doctor.gpus(None, tmp_path, {})
+    assert diagnosis.state == "spoils" and "reboot" in diagnosis.step
+    (diagnosis,) = gpu_doctor.gpus(None, tmp_path / "other", {})
+    assert diagnosis.state == "unknown"
 
 
 def test_old_driver_names_the_pins_it_cannot_run() -> None:
@@ -219,17 +221,17 @@ def test_profiling_permission(tmp_path: Path, params: str, capabilities: str, st
     for name, text in {"driver/nvidia/params": params, "self/status": f"Name:\tx\nCapEff:\t{capabilities}\n"}.items():
         (tmp_path / "proc" / name).parent.mkdir(parents=True)
         (tmp_path / "proc" / name).write_text(text)
-    finding = look({}, tmp_path)["profiling"]
-    assert finding.state == state
-    assert ("NVreg_RestrictProfilingToAdminUsers=0" in finding.step) == (state == "unknown" and "AdminOnly" in params)
+    diagnosis = look({}, tmp_path)["profiling"]
+    assert diagnosis.state == state
+    assert ("NVreg_RestrictProfilingToAdminUsers=0" in diagnosis.step) == (state == "unknown" and "AdminOnly" in params)
 
 
 def test_locked_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_doctor.resource, "getrlimit", lambda which: (8 << 20, 8 << 20))
-    finding = gpu_doctor.locked_memory()
-    assert finding.state == "unknown" and finding.what.startswith("8 MiB") and "memlock" in finding.step
+    diagnosis = gpu_doctor.locked_memory()
+    assert diagnosis.state == "unknown" and diagnosis.what.startswith("8 MiB") and "memlock" in diagnosis.step
     monkeypatch.setattr(gpu_doctor.resource, "getrlimit", lambda which: (gpu_doctor.resource.RLIM_INFINITY,) * 2)
-    assert gpu_doctor.locked_memory() == Finding("locked memory", "well", "no limit")
+    assert gpu_doctor.locked_memory() == Diagnosis("locked memory", "well", "no limit")
 
 
 def test_cuda_compilers_are_checked_only_with_a_gpu(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from snnbench.recording.flags import FLAGS
 from snnbench.recording.reading import RECORDS, Recording, chosen, read
 from snnbench.recording.record import Record
 from snnbench.recording.writer import append
-from snnbench.report.findings import find
+from snnbench.report.overview import find
 from snnbench.report.page import noise
 from snnbench.report.text import cell_description
 from tests.recordings import recording, timed

@@ -14,7 +14,7 @@ from snnbench.recording import attempts, in_progress, merge
 from snnbench.recording.reading import CONFIG, RECORDS, read
 from snnbench.recording.record import Record
 from snnbench.recording.writer import append
-from snnbench.report.findings import find
+from snnbench.report.overview import find
 from snnbench.report.page import noise
 from snnbench.report.text import cell_description
 from snnbench.run import status

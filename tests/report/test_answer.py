@@ -6,7 +6,7 @@ import pytest
 
 from snnbench.cases.outcome import Outcome
 from snnbench.report import answer
-from snnbench.report.findings import about_intervals, find
+from snnbench.report.overview import about_intervals, find
 from snnbench.report.page import sections
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed
@@ -42,10 +42,10 @@ def test_lead_is_claimed_if_the_others_are_slower() -> None:
 
 def test_separate_intervals_alone_make_no_lead() -> None:
     """A bootstrap interval of two trials ends at the trials: 2 to 2.2 and 2.3 to 3, 1.6 standard errors apart."""
-    findings = find(recording(*steady("a", 2.0, 2.2), *steady("b", 2.3, 3.0)))
-    first, second = findings.points(CASE, "train")
+    overview = find(recording(*steady("a", 2.0, 2.2), *steady("b", 2.3, 3.0)))
+    first, second = overview.points(CASE, "train")
     assert first.high and second.low and first.high < second.low
-    ((_, text),) = sections.headline(findings).answers
+    ((_, text),) = sections.headline(overview).answers
     assert text == "Too close to call between a (2.1 ms) and b (2.65 ms): no difference above 5 % is certain."
 
 

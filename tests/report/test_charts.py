@@ -8,7 +8,7 @@ from snnbench.report.charts.firstcall import Cost, break_even
 from snnbench.report.charts.lines import _beside
 from snnbench.report.charts.memory import parts
 from snnbench.report.charts.pareto import front
-from snnbench.report.findings import Findings, find
+from snnbench.report.overview import Overview, find
 from snnbench.report.page import scaling, sections
 from snnbench.report.section import Chart
 from tests.fakes import CASE, LIF
@@ -25,7 +25,7 @@ MAKERS = (
 """The makers of sections with a chart for each setting."""
 
 
-def chart_findings(*records: Any, baseline: str = "") -> Findings:
+def chart_findings(*records: Any, baseline: str = "") -> Overview:
     return find(recording(*records, baseline=baseline))
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from snnbench.recording.record import Record
 from snnbench.report.charts import style
-from snnbench.report.findings import find
+from snnbench.report.overview import find
 from snnbench.report.page import figures, sections
 from snnbench.report.section import Chart
 from snnbench.report.terminal import drawing

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.report.findings import Findings, find
+from snnbench.report.overview import Overview, find
 from snnbench.report.page import citation, matrix, noise, page, provenance, sections
 from snnbench.report.page.outline import outline
 from tests.fakes import CASE
@@ -14,7 +14,7 @@ from tests.sample import sample
 ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
-def findings(*records: Any, **about: Any) -> Findings:
+def overview(*records: Any, **about: Any) -> Overview:
     return find(recording(*records, **about))
 
 
@@ -43,7 +43,7 @@ def test_matrix_has_a_word_for_every_contender_and_setting() -> None:
     records = [timed("a", train=1.0), timed("a", case=ZERO, train=1.0), deviating("b", train=1.0)]
     records += [failed("c", "incorrect", "wrong"), skipped("d", "unsupported", "no reset", case=ZERO)]
     records += [timed("e", train=1.0), failed("e", "oom-host", "full", trial=1)]
-    table, *_ = matrix.section(findings(*records)).tables
+    table, *_ = matrix.section(overview(*records)).tables
     assert list(table.columns) == ["library", "subtract on cpu", "zero on cpu"]
     assert [[cell.replace("\u00a0", " ") for cell in row] for row in table.rows] == [
         ["a", "\u2713 exact", "\u2713 exact"],
@@ -61,8 +61,8 @@ def part(neurons: int, samples: int, seed: int | None) -> dict[str, Any]:
 
 def test_full_coverage_is_stated_once() -> None:
     whole = [timed(name, case=case, train=1.0, checks=part(48, 7, None)) for name in "ab" for case in (CASE, ZERO)]
-    assert matrix.section(findings(*whole)).remarks == ["Checked: all."]
-    assert matrix.section(findings(timed("a", train=1.0))).remarks == []
+    assert matrix.section(overview(*whole)).remarks == ["Checked: all."]
+    assert matrix.section(overview(timed("a", train=1.0))).remarks == []
     assert "<li>Checked: all.</li>" in page.html([recording(*whole)])
 
 
@@ -73,7 +73,7 @@ def test_partial_coverage_names_work_and_contender() -> None:
     records += [timed("b", case=sizes[0], train=1.0, checks=part(48, 1, 2))]
     records += [timed("a", case=sizes[1], train=1.0, checks=part(960, 7, None))]
     records += [timed("a", case=ZERO, train=1.0, checks=part(24, 1, 3)), failed("c", "incorrect", "wrong")]
-    assert matrix.section(findings(*records)).remarks == [
+    assert matrix.section(overview(*records)).remarks == [
         "Checked in subtract on cpu, N=48 and N=960: all.",
         "Checked in subtract on cpu, N=480: 50% of neurons, 2 of 7 samples (a).",
         "Checked in subtract on cpu, N=480: 10% of neurons, 1 of 7 samples (b).",
@@ -82,13 +82,13 @@ def test_partial_coverage_names_work_and_contender() -> None:
 
 
 def test_every_sign_has_a_meaning_beside_the_matrix() -> None:
-    ((_, meanings),) = matrix.section(findings(timed("a", train=1.0))).folded
+    ((_, meanings),) = matrix.section(overview(timed("a", train=1.0))).folded
     assert all(f"{word}: " in meanings for word in matrix.SIGNS if word != "failed")
 
 
 def test_failure_has_reason_log_and_replay_command() -> None:
     broken = failed("a", "crash", "died of SIGSEGV", log="loading\nTraceback:\n  boom\n\n")
-    (table,) = sections.failures(findings(broken, name="monday")).tables
+    (table,) = sections.failures(overview(broken, name="monday")).tables
     (row,) = table.rows
     assert list(row) == [
         *("a", "crash", "subtract on cpu, N=48, B=7, T=20", "died of SIGSEGV", "boom"),
@@ -98,7 +98,7 @@ def test_failure_has_reason_log_and_replay_command() -> None:
 
 def test_equal_failures_are_one_row_with_a_count() -> None:
     records = [failed("a", "crash", "died", trial=trial) for trial in range(3)] + [failed("a", "timeout", "late")]
-    (table,) = sections.failures(findings(*records)).tables
+    (table,) = sections.failures(overview(*records)).tables
     assert [(row[1], row[2]) for row in table.rows] == [
         ("crash", "subtract on cpu, N=48, B=7, T=20, and 2 cells more"),
         ("timeout", "subtract on cpu, N=48, B=7, T=20"),
@@ -106,7 +106,7 @@ def test_equal_failures_are_one_row_with_a_count() -> None:
 
 
 def test_command_is_quoted_for_a_shell() -> None:
-    (table,) = sections.failures(findings(failed("a", "crash", "died"), name="two words; rm")).tables
+    (table,) = sections.failures(overview(failed("a", "crash", "died"), name="two words; rm")).tables
     assert "'results/two words; rm'" in table.rows[0][5]
 
 
@@ -114,7 +114,7 @@ def test_noise_lists_the_noisiest_first_with_its_flags() -> None:
     records = [timed("a", trial, train=ms) for trial, ms in enumerate((10.0, 11.0, 10.0))]
     records += [timed("b", trial, train=ms, flags=["contended"]) for trial, ms in enumerate((10.0, 15.0))]
     records += [timed("c", train=1.0)]
-    section = noise.section(findings(*records))
+    section = noise.section(overview(*records))
     (table,) = section.tables
     where = "subtract on cpu, N=48, B=7, T=20"
     assert [list(row) for row in table.rows] == [

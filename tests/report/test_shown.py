@@ -14,7 +14,7 @@ from snnbench.recording.lookup import UnknownCell
 from snnbench.recording.reading import CONFIG, MACHINE, RECORDS, read
 from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import choose
-from snnbench.report.findings import find
+from snnbench.report.overview import find
 from snnbench.report.page import sections
 from snnbench.report.site.catalogue import load
 from snnbench.report.text import cell_description

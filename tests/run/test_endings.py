@@ -13,7 +13,7 @@ from snnbench.recording.flags import raised
 from snnbench.recording.record import Record
 from snnbench.run import endings, known_outcomes
 from snnbench.run.process import Ending
-from snnbench.run.request import Request
+from snnbench.run.request import RunRequest
 from snnbench.worker.messages import Measure, Reply, decode_reply
 from tests.bench import Bench, bench
 from tests.fakes import CASE
@@ -104,7 +104,7 @@ def test_reply_with_an_invalid_outcome_is_lost(outcome: dict[str, Any]) -> None:
 
 def test_failed_cells_are_counted_with_the_option_that_runs_them_again() -> None:
     outcomes = [broken("timeout", "x"), broken("crash", "x"), broken("crash", "y"), MEASURED, UNSUPPORTED]
-    asked = Request(config=None)  # type: ignore[arg-type]
+    asked = RunRequest(config=None)  # type: ignore[arg-type]
     assert asked.retries(outcomes) == "; 3 failed: --retry crash,timeout runs them again"
     assert replace(asked, test=object()).retries(outcomes).endswith("--fresh runs them again"), "ab has no --retry"
     assert asked.retries([MEASURED]) == ""

@@ -6,7 +6,7 @@ from typing import Any
 import altair
 
 from snnbench.report.charts import style
-from snnbench.report.findings import find
+from snnbench.report.overview import find
 from snnbench.report.page import scaling
 from snnbench.report.section import Chart, Section
 from tests.report.test_charts import MAKERS
@@ -14,8 +14,8 @@ from tests.sample import sample
 
 
 def every_chart() -> list[Chart]:
-    findings = find(sample(neurons=(64, 128, 256), steps=(25, 50, 100)))
-    sections: list[Section] = [*(make(findings) for make in MAKERS), scaling.section(findings)]
+    overview = find(sample(neurons=(64, 128, 256), steps=(25, 50, 100)))
+    sections: list[Section] = [*(make(overview) for make in MAKERS), scaling.section(overview)]
     return [chart for section in sections for chart in section.charts]
 
 

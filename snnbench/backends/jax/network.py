@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.jax.operations import Operations
-from snnbench.backends.operations import Plan
+from snnbench.backends.operations import NetworkParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Neuron:
         layer = self.layer(neurons)
         return Network(lambda params, x: layer(x), (), linears=lambda tree: [], gain=self.gain)
 
-    def network(self, plan: Plan) -> Network:
+    def network(self, plan: NetworkParts) -> Network:
         """The operations of a plan, with a layer of neurons at each of its sites."""
         whole = Operations(plan, self.layer, self.gain)
         return Network(whole.apply, whole.params, linears=lambda tree: [], gain=self.gain, operations=whole)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from snnbench.backends.operations import Plan
+from snnbench.backends.operations import NetworkParts
 from snnbench.cases.operations import (
     INPUT,
     Average,
@@ -37,7 +37,7 @@ class Operations:
     normalisation before a site, and in a shortcut of spikes. `scaled` are the values with the gain.
     """
 
-    def __init__(self, plan: Plan, layer: Callable[[int], Layer], gain: float) -> None:
+    def __init__(self, plan: NetworkParts, layer: Callable[[int], Layer], gain: float) -> None:
         self.operations, self.order, self.gain = plan.operations, plan.order, gain
         self.names = [INPUT, *(operation.name for operation in plan.operations)]
         self.scaled = {each.name: gain for each in plan.operations if isinstance(each, Normalisation | Sum)}

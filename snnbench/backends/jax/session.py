@@ -20,7 +20,7 @@ from snnbench.backends import Build, operations
 from snnbench.backends.jax.network import Network, Weights
 from snnbench.backends.jax.operations import Operations
 from snnbench.backends.layout import Layout, require_type
-from snnbench.backends.operations import Plan
+from snnbench.backends.operations import NetworkParts
 from snnbench.cases.answer import Answer, Recording, times
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Graph, Problem
@@ -38,7 +38,7 @@ class Session(backends.Session):
         given = self._given(problem, variant)
         self.network: Network = build(case, given, variant.built_as)
         self.problem = problem
-        is_plan = isinstance(given, Plan)
+        is_plan = isinstance(given, NetworkParts)
         self.layout = Layout(operations.leading(variant.order)) if is_plan else Layout(variant.order, variant.latency)
         self.unit = 1.0 if given else self.network.gain
         self._inference: Any = jax.jit(self.network.apply)
@@ -189,13 +189,13 @@ class Session(backends.Session):
         steps = value.reshape(*self.input.shape[:2], *value.shape[1:])
         return steps if self.layout.order.startswith("TB") else steps.swapaxes(0, 1)
 
-    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | Plan:
+    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | NetworkParts:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
         refuse(problem, variant)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
-        return Plan(problem.operations(), placed, variant.order)
+        return NetworkParts(problem.operations(), placed, variant.order)
 
     def _place(self, array: Any) -> jax.Array:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""

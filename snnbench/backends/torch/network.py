@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 
 from snnbench.adapter.refusal import Unsupported
-from snnbench.backends.operations import Plan
+from snnbench.backends.operations import NetworkParts
 from snnbench.backends.torch.operations import Operations, Step
 
 
@@ -109,7 +109,7 @@ class Neuron:
         layer = self.layer(neurons)
         return Network(layer, [], self.gain, provider=self.provider, reset=self._reset_of([layer]))
 
-    def network(self, plan: Plan) -> Network:
+    def network(self, plan: NetworkParts) -> Network:
         """The operations of a plan, with a layer of neurons at each of its sites."""
         operations = Operations(plan.operations, plan.parameters, plan.order, self.layer, self.gain)
         reset = self._reset_of(operations.layers)
@@ -169,7 +169,7 @@ class SteppedNeuron:
 
         return Network(forward, [], self.gain, provider=self.provider)
 
-    def network(self, plan: Plan) -> Network:
+    def network(self, plan: NetworkParts) -> Network:
         """The operations of a plan, all in each time step. Raises Unsupported for the statistics of a batch."""
         if any(operation.mixes_images for operation in plan.operations):
             raise Unsupported("step by step the statistics of a batch are those of one step: use frozen statistics")

@@ -13,7 +13,7 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect
 from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout, require_type
-from snnbench.backends.operations import Plan
+from snnbench.backends.operations import NetworkParts
 from snnbench.backends.torch import modes
 from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
@@ -55,7 +55,7 @@ class Session(backends.Session):
         self.scales: list[float] = []
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
         self.layout = layout = Layout(variant.order, variant.latency)
-        if isinstance(given, Plan):
+        if isinstance(given, NetworkParts):
             ordered = self.network.forward.parameters_in_order()
             self.parameters, self.scales = [each for each, _ in ordered], [scale for _, scale in ordered]
             self.layout = layout = Layout(operations.leading(variant.order))
@@ -241,13 +241,13 @@ class Session(backends.Session):
         array: NDArray[Any] = _numpy(value)
         return array if self.layout.order.startswith("TB") else array.swapaxes(0, 1)
 
-    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | Plan:
+    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | NetworkParts:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
         refuse(problem, variant)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
-        return Plan(problem.operations(), placed, variant.order)
+        return NetworkParts(problem.operations(), placed, variant.order)
 
     def _input(self, which: int) -> NDArray[np.float32]:
         """The numbered input in the library's order; currents in its unit."""

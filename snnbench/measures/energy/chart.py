@@ -6,23 +6,23 @@ import altair as alt
 
 from snnbench.cases.case import Case
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Chart, Table
 from snnbench.units import number, quantity
 
 METRIC = "energy"
 
 
-def bars(findings: Findings, case: Case, phase: str, name: str) -> Chart:
+def bars(overview: Overview, case: Case, phase: str, name: str) -> Chart:
     """A bar for each contender whose energy was measured and whose work is the case's, the lowest on top."""
     points = sorted(
-        (point for point in findings.points(case, phase, METRIC) if point.ranked), key=lambda point: point.value
+        (point for point in overview.points(case, phase, METRIC) if point.ranked), key=lambda point: point.value
     )
-    idle = {point.contender: point.value for point in findings.points(case, phase, "idle_power")}
+    idle = {point.contender: point.value for point in overview.points(case, phase, "idle_power")}
     rows: list[dict[str, Any]] = [
         {"library": each.contender, "joules": each.value, "shown": quantity(each.value, "joules")} for each in points
     ]
-    title = f"{findings.name(case)}, {case.sizes()}"
+    title = f"{overview.name(case)}, {case.sizes()}"
     least = f" {points[0].contender} takes the least, {quantity(points[0].value, 'joules')}." if points else ""
     return Chart(
         name=name,

@@ -3,8 +3,8 @@
 from functools import partial
 
 from snnbench.analysis.results import Result
-from snnbench.report.findings import Findings
 from snnbench.report.measure import Shown
+from snnbench.report.overview import Overview
 from snnbench.report.section import Section
 from snnbench.units import number
 
@@ -24,15 +24,15 @@ def cell(result: Result, phase: str) -> str:
     return number(summary.median) if summary.median > 0 else "noise"
 
 
-def section(findings: Findings) -> Section:
+def section(overview: Overview) -> Section:
     """Energy beyond idle power."""
     from snnbench.measures.energy import chart
 
-    title, phase = "Energy", findings.headline
+    title, phase = "Energy", overview.headline
     shown = [
         case
-        for case in findings.fullest_of_each((phase, METRIC))
-        if any(point.ranked for point in findings.points(case, phase, METRIC))
+        for case in overview.fullest_of_each((phase, METRIC))
+        if any(point.ranked for point in overview.points(case, phase, METRIC))
     ]
     if not shown:
         return Section("energy", title, ["Left out: no machine of this recording counts energy."])
@@ -40,7 +40,7 @@ def section(findings: Findings) -> Section:
         f"One pass of {phase}: the joules that the counter adds up while passes run, less the idle power before them. "
         "Each is the median over trials. Contenders that deviate are left out."
     ]
-    return Section.of_charts("energy", title, sentences, [partial(chart.bars, findings, case, phase) for case in shown])
+    return Section.of_charts("energy", title, sentences, [partial(chart.bars, overview, case, phase) for case in shown])
 
 
 SHOWN = Shown(METRIC, heading, cell, section, after="memory")

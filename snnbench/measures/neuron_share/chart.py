@@ -6,7 +6,7 @@ import altair as alt
 
 from snnbench.cases.case import Case
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
 
@@ -14,14 +14,14 @@ METRIC = "neuron_share"
 PARTS = ("linear layers", "neurons")
 
 
-def bars(findings: Findings, case: Case, phase: str, name: str) -> Chart:
+def bars(overview: Overview, case: Case, phase: str, name: str) -> Chart:
     """A bar for each contender whose share was measured and whose work is the case's, the fastest on top."""
-    points = [point for point in findings.points(case, phase, METRIC) if point.ranked]
+    points = [point for point in overview.points(case, phase, METRIC) if point.ranked]
     times, spreads, neurons = (
-        {point.contender: point.value for point in findings.points(case, phase, metric)}
+        {point.contender: point.value for point in overview.points(case, phase, metric)}
         for metric in ("time", f"{METRIC}_spread", "neuron_time")
     )
-    floor_ns = findings.floor_ns(case, phase)
+    floor_ns = overview.floor_ns(case, phase)
     points.sort(key=lambda point: times[point.contender])
     rows: list[dict[str, Any]] = []
     for point in points:
@@ -31,7 +31,7 @@ def bars(findings: Findings, case: Case, phase: str, name: str) -> Chart:
             {"library": point.contender, "part": part, "place": place, "ms": ms, "shown": f"{point.value:.0%}"}
             for place, (part, ms) in enumerate(zip(PARTS, lengths, strict=True))
         ]
-    title = f"{findings.name(case)}, {case.sizes()}"
+    title = f"{overview.name(case)}, {case.sizes()}"
     shares = [point.value for point in points]
     words = f"A pass of {phase} divided into linear layers and neurons, a row a contender: {title}."
     return Chart(

@@ -6,8 +6,8 @@ from functools import partial
 
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
-from snnbench.report.findings import Findings
 from snnbench.report.measure import Shown
+from snnbench.report.overview import Overview
 from snnbench.report.section import Section, Table
 from snnbench.report.text.table import captions
 
@@ -77,22 +77,22 @@ def cell(result: Result, phase: str) -> str:
     return f"{summary.median:.0%} ±{within.median / 2:.1%}".replace("%", "")
 
 
-def sections(findings: Findings) -> Iterable[Section]:
+def sections(overview: Overview) -> Iterable[Section]:
     """The shares, if there are several sizes."""
-    if (shares := table(findings.results, findings.headline)).rows:
+    if (shares := table(overview.results, overview.headline)).rows:
         yield Section("shares", TITLE, tables=[shares], closing=[LEGEND])
 
 
-def section(findings: Findings) -> Section:
+def section(overview: Overview) -> Section:
     """How much of a pass is the neuron."""
     from snnbench.measures.neuron_share import chart
 
-    title, phase = "The neuron's share", findings.headline
+    title, phase = "The neuron's share", overview.headline
     shown = [
         case
-        for cases in findings.settings.values()
+        for cases in overview.settings.values()
         for case in cases
-        if any(point.ranked for point in findings.points(case, phase, METRIC))
+        if any(point.ranked for point in overview.points(case, phase, METRIC))
     ]
     if not shown:
         return Section("neuron-share", title, ["Left out: no pass was timed without its neurons."])
@@ -101,9 +101,9 @@ def section(findings: Findings) -> Section:
         "The share is the rest. Both ran in one process, in turn. A share below 0 means that the whole pass is faster "
         "than the framework's own linear layers. Contenders that deviate are left out."
     ]
-    makers = [partial(chart.bars, findings, case, phase) for case in shown]
+    makers = [partial(chart.bars, overview, case, phase) for case in shown]
     section_ = Section.of_charts("neuron-share", title, sentences, makers)
-    if (shares := table(findings.results, phase)).rows:
+    if (shares := table(overview.results, phase)).rows:
         section_ = replace(section_, tables=[replace(shares, caption=TITLE)])
     return section_
 

@@ -6,24 +6,24 @@ import altair as alt
 
 from snnbench.cases.case import Case
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings, Point
 from snnbench.report.numbers import counted, spread
+from snnbench.report.overview import Overview, Point
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
 
 
-def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
+def at(overview: Overview, case: Case, phase: str, name: str) -> Chart:
     """Times of a phase in one case, the fastest on top; contenders without a time come last, with the reason."""
-    points = sorted(findings.points(case, phase), key=lambda point: (not point.ranked, point.value))
-    floor_ns = findings.floor_ns(case, phase)
+    points = sorted(overview.points(case, phase), key=lambda point: (not point.ranked, point.value))
+    floor_ns = overview.floor_ns(case, phase)
     timed = {point.contender for point in points}
     failed = {
         contender: str(records[0].outcome.kind)
-        for (other, contender), records in findings.failures.items()
+        for (other, contender), records in overview.failures.items()
         if other == case and contender not in timed
     }
     rows = [row_of(point) for point in points]
-    title = f"{findings.name(case)}, {case.sizes()}"
+    title = f"{overview.name(case)}, {case.sizes()}"
     order = [*(point.contender for point in points), *failed]
     table_rows = [[row["library"], row["verdict"], row["shown"], str(row["trials"])] for row in rows]
     table_rows += [[contender, kind, "-", "0"] for contender, kind in failed.items()]

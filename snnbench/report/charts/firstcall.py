@@ -8,7 +8,7 @@ import altair as alt
 
 from snnbench.cases.case import Case
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
 
@@ -36,19 +36,19 @@ def break_even(cost: Cost, base: Cost) -> int | None:
     return 1 if dearer_ns <= 0 else 1 + ceil(dearer_ns / saved_ns)
 
 
-def dumbbells(findings: Findings, case: Case, phase: str, name: str) -> Chart:
+def dumbbells(overview: Overview, case: Case, phase: str, name: str) -> Chart:
     """A row per contender with its first call and its steady pass, the cheapest first call on top."""
-    passes = {point.contender: point.value for point in findings.points(case, phase) if point.ranked}
-    firsts = {point.contender: point.value for point in findings.points(case, phase, "first_call")}
+    passes = {point.contender: point.value for point in overview.points(case, phase) if point.ranked}
+    firsts = {point.contender: point.value for point in overview.points(case, phase, "first_call")}
     costs = {one: Cost(firsts[one], passes[one]) for one in sorted(passes, key=lambda one: firsts[one])}
     order = list(costs)
-    base = findings.baseline if findings.baseline in costs else order[0]
+    base = overview.baseline if overview.baseline in costs else order[0]
     rows = [
         {"library": one, "kind": kind, "ms": value / MS}
         for one, cost in costs.items()
         for kind, value in (("first call", cost.first_ns), ("every other pass", cost.pass_ns))
     ]
-    title = f"{findings.name(case)}, {case.sizes()}"
+    title = f"{overview.name(case)}, {case.sizes()}"
     table = [
         [one, number(cost.first_ns / MS), number(cost.pass_ns / MS), _said(one, cost, base, costs[base])]
         for one, cost in costs.items()

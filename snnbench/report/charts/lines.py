@@ -13,8 +13,8 @@ from snnbench.cases.case import Case
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.charts.dots import row_of
-from snnbench.report.findings import Findings, Point, about_intervals
 from snnbench.report.numbers import counted, listed, spread
+from snnbench.report.overview import Overview, Point, about_intervals
 from snnbench.report.section import Chart, Table
 from snnbench.report.text.pipeline_table import LOWER_BOUNDS, MODELS, times_ms
 from snnbench.units import MS, number
@@ -25,11 +25,11 @@ SYMBOL = 500
 """The square of the length of a line in the legend, in px."""
 
 
-def rows(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> list[dict[str, Any]]:
+def rows(overview: Overview, cases: Sequence[Case], axis: str, phase: str) -> list[dict[str, Any]]:
     """A row for each model of each pipeline in cases that differ in their number of processes; else none."""
     if len({case.processes for case in cases}) == 1:
         return []
-    modelled = pipelines(findings.results, cases, phase)
+    modelled = pipelines(overview.results, cases, phase)
     several = len({one.contender for one in modelled}) > 1
     return [
         {
@@ -74,30 +74,30 @@ STRIPS = 8
 """The most such contenders; the others are listed below the chart."""
 
 
-def against(findings: Findings, cases: Sequence[Case], axis: str, phase: str, name: str) -> Chart:
+def against(overview: Overview, cases: Sequence[Case], axis: str, phase: str, name: str) -> Chart:
     """Times of a phase in cases that differ along one axis."""
-    points = [point for case in cases for point in findings.points(case, phase)]
+    points = [point for case in cases for point in overview.points(case, phase)]
     names = list(dict.fromkeys(point.contender for point in points))
-    every = _failed(findings, cases, axis, phase)
+    every = _failed(overview, cases, axis, phase)
     failed = {one: kinds for one, kinds in every.items() if one in names}
     without = [
         f"{one} ({listed(list(dict.fromkeys(kinds.values())))})" for one, kinds in every.items() if one not in names
     ]
-    title = f"{findings.name(cases[0])}, {cases[0].sizes(axis)}".rstrip(", ")
-    modelled = rows(findings, cases, axis, phase)
-    chart, height = _draw(findings, cases, axis, phase, points, failed, modelled)
+    title = f"{overview.name(cases[0])}, {cases[0].sizes(axis)}".rstrip(", ")
+    modelled = rows(overview, cases, axis, phase)
+    chart, height = _draw(overview, cases, axis, phase, points, failed, modelled)
     return Chart(
         name=name,
         title=title,
         words=_words(cases, axis, phase, points, names, title) + words(modelled),
         specification=style.specification(chart, height),
-        table=_table(findings, cases, axis, phase, modelled),
+        table=_table(overview, cases, axis, phase, modelled),
         note=" ".join(part for part in (_note(points, list(failed)[STRIPS:], without), note(modelled)) if part),
     )
 
 
 def _draw(
-    findings: Findings,
+    overview: Overview,
     cases: Sequence[Case],
     axis: str,
     phase: str,
@@ -107,7 +107,7 @@ def _draw(
 ) -> tuple[Any, int]:
     """The chart and its height in px."""
     strip = STRIP * min(len(failed), STRIPS) + (6 if failed else 0)
-    floors = [(wording.size(case, axis), findings.floor_ns(case, phase)) for case in cases]
+    floors = [(wording.size(case, axis), overview.floor_ns(case, phase)) for case in cases]
     floor_rows = [{"size": size, "ms": ns / MS} for size, ns in floors if ns]
     rows = [_row(point, axis) for point in points]
     values = [row[key] for row in rows for key in ("ms", "low", "high") if row[key]]
@@ -122,7 +122,7 @@ def _draw(
     scale["range"] = [style.PANEL + strip, strip]
     y = alt.Y("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=6))
     shown = sorted({point.contender for point in points})
-    color, shape, dash = (make(findings.contenders, shown) for make in (style.color, style.shape, style.dash))
+    color, shape, dash = (make(overview.contenders, shown) for make in (style.color, style.shape, style.dash))
     dash = dash.legend(None) if modelled else dash  # the models have a legend of dashes
     tips = style.tooltip(
         library="library:N", cell="sizes:N", ms="shown:N", verdict="verdict:N", trials="trials:Q", flags="flags:N"
@@ -185,12 +185,12 @@ def _beside(missing: Sequence[bool]) -> tuple[int, bool]:
     return (first, True) if first >= room_after else (end - 1, False)
 
 
-def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> dict[str, dict[int, str]]:
+def _failed(overview: Overview, cases: Sequence[Case], axis: str, phase: str) -> dict[str, dict[int, str]]:
     """By contender: the sizes at which it failed and has no time, and the kind of failure."""
     kinds: dict[str, dict[int, str]] = {}
     for case in cases:
-        for result in findings.results[case]:
-            records = findings.failures.get((case, result.contender))
+        for result in overview.results[case]:
+            records = overview.failures.get((case, result.contender))
             if records and (phase, "time") not in result.summaries:
                 kind = str(records[0].outcome.kind)
                 kinds.setdefault(result.contender, {})[wording.size(case, axis)] = kind
@@ -198,24 +198,24 @@ def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) ->
 
 
 def _table(
-    findings: Findings, cases: Sequence[Case], axis: str, phase: str, modelled: Sequence[dict[str, Any]]
+    overview: Overview, cases: Sequence[Case], axis: str, phase: str, modelled: Sequence[dict[str, Any]]
 ) -> Table:
     """A row per contender and per model, a column per size."""
     cells: dict[str, dict[int, str]] = {}
     for case in cases:
-        for point in findings.points(case, phase):
+        for point in overview.points(case, phase):
             times = cells.setdefault(point.contender, {})
             times[wording.size(case, axis)] = spread(point.value, point.low, point.high, MS)
-    for name, kinds in _failed(findings, cases, axis, phase).items():
+    for name, kinds in _failed(overview, cases, axis, phase).items():
         cells.setdefault(name, {}).update(kinds)
     for row in modelled:
         cells.setdefault(row["model"], {})[row["size"]] = number(row["ms"])
     sizes = [wording.size(case, axis) for case in cases]
     rows = [[name, *(times.get(size, "-") for size in sizes)] for name, times in cells.items()]
-    floors = [findings.floor_ns(case, phase) for case in cases]
+    floors = [overview.floor_ns(case, phase) for case in cases]
     if any(floors):
         rows.append(["floor", *("-" if ns is None else number(ns / MS) for ns in floors)])
-    shown = about_intervals(point for case in cases for point in findings.points(case, phase))
+    shown = about_intervals(point for case in cases for point in overview.points(case, phase))
     caption = f"{phase} in ms: median of trial medians{shown}"
     return Table(["library", *(f"{cases[0].SIZES[axis][0]}={size}" for size in sizes)], rows, caption=caption)
 

@@ -7,7 +7,7 @@ import altair as alt
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Chart, Table
 from snnbench.units import MIB, number
 
@@ -15,9 +15,9 @@ PARTS = ("static", "retained", "peak above these")
 OUT_OF_MEMORY = ("oom-device", "oom-host")
 
 
-def phase_of(findings: Findings) -> str:
+def phase_of(overview: Overview) -> str:
     """The phase with a memory measurement; empty if memory was not measured."""
-    keys = {key for found in findings.results.values() for s in found for key in s.summaries}
+    keys = {key for found in overview.results.values() for s in found for key in s.summaries}
     return next((phase for phase, metric in sorted(keys, reverse=True) if metric == "static"), "")
 
 
@@ -33,16 +33,16 @@ def parts(result: Result, phase: str, memory: str) -> dict[str, float]:
     return sizes | {"peak above these": peak - sizes.get("retained", 0.0)}
 
 
-def bars(findings: Findings, case: Case, name: str) -> Chart:
+def bars(overview: Overview, case: Case, name: str) -> Chart:
     """A stacked bar for each contender, the smallest on top; contenders that ran out of memory come last."""
-    phase, memory = phase_of(findings), findings.memory(case)
-    by_contender = {s.contender: parts(s, phase, memory) for s in findings.results[case]}
+    phase, memory = phase_of(overview), overview.memory(case)
+    by_contender = {s.contender: parts(s, phase, memory) for s in overview.results[case]}
     by_contender = {
         name: held for name, held in sorted(by_contender.items(), key=lambda item: sum(item[1].values())) if held
     }
     failed = {
         contender: str(record.outcome.kind)
-        for (other, contender), records in findings.failures.items()
+        for (other, contender), records in overview.failures.items()
         for record in records
         if other == case and contender not in by_contender and record.outcome.kind in OUT_OF_MEMORY
     }
@@ -52,7 +52,7 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
         for contender, parts_ in by_contender.items()
         for part, held in parts_.items()
     ]
-    title = f"{findings.name(case)}, {case.sizes()}"
+    title = f"{overview.name(case)}, {case.sizes()}"
     table_rows = [
         [contender, *(number(held[p] / MIB) if p in held else "-" for p in PARTS), number(sum(held.values()) / MIB)]
         for contender, held in by_contender.items()

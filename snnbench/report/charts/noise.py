@@ -7,8 +7,8 @@ import altair as alt
 
 from snnbench.cases.case import Case
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
+from snnbench.report.overview import Overview
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
 
@@ -18,9 +18,9 @@ REPETITIONS = 200
 """The most repetitions that are drawn of one trial; of more, every second, third and so on."""
 
 
-def repetitions(findings: Findings, case: Case, contender: str, phase: str, name: str) -> Chart:
+def repetitions(overview: Overview, case: Case, contender: str, phase: str, name: str) -> Chart:
     """Every repetition of every trial."""
-    result = next(s for s in findings.results[case] if s.contender == contender)
+    result = next(s for s in overview.results[case] if s.contender == contender)
     trials = result.repetitions[phase][:TRIALS]
     rows = []
     for number_, taken_ns in enumerate(trials):
@@ -30,7 +30,7 @@ def repetitions(findings: Findings, case: Case, contender: str, phase: str, name
             for place, ns in enumerate(taken_ns)
             if place % step == 0
         ]
-    title = f"{contender}: {findings.name(case)}, {case.sizes()}"
+    title = f"{contender}: {overview.name(case)}, {case.sizes()}"
     flags = f" Flagged: {', '.join(sorted(result.flags))}." if result.flags else ""
     table = [
         [

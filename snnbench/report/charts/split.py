@@ -6,16 +6,16 @@ import altair as alt
 
 from snnbench.cases.case import Case
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
 
 HALVES = ("forward", "backward")
 
 
-def bars(findings: Findings, case: Case, name: str) -> Chart:
+def bars(overview: Overview, case: Case, name: str) -> Chart:
     """A bar for each contender with both times, the shortest on top, and a tick at its training pass."""
-    times = {phase: {p.contender: p.value for p in findings.points(case, phase)} for phase in (*HALVES, "train")}
+    times = {phase: {p.contender: p.value for p in overview.points(case, phase)} for phase in (*HALVES, "train")}
     both = [one for one in times["forward"] if one in times["backward"]]
     order = sorted(both, key=lambda one: times["forward"][one] + times["backward"][one])
     rows = [
@@ -24,7 +24,7 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
         for phase in HALVES
     ]
     whole = [{"library": one, "ms": times["train"][one] / MS} for one in order if one in times["train"]]
-    title = f"{findings.name(case)}, {case.sizes()}"
+    title = f"{overview.name(case)}, {case.sizes()}"
     shares = {one: times["backward"][one] / (times["forward"][one] + times["backward"][one]) for one in order}
     table = [
         [

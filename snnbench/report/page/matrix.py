@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from snnbench.cases.outcome import SKIPS, VERDICTS
 from snnbench.recording.record import Record
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Section, Table
 from snnbench.report.text import recording_tables
 from snnbench.report.wording import setting
@@ -24,14 +24,14 @@ SIGNS = {
 MEANINGS = VERDICTS | SKIPS
 
 
-def section(findings: Findings) -> Section:
+def section(overview: Overview) -> Section:
     """A row per contender, a column per setting; the extent of checks, reasons, and distances of deviating neurons."""
     title = "Who does the same work"
-    if not findings.results:
+    if not overview.results:
         return Section("matrix", title, ["Left out: the recording holds no cell."])
-    names = {one: findings.name(one) for one in findings.settings}
+    names = {one: overview.name(one) for one in overview.settings}
     cells: dict[str, dict[str, list[Record]]] = {}
-    for record in findings.recording.records:
+    for record in overview.recording.records:
         at = cells.setdefault(record.label, {})
         at.setdefault(names[setting(record.case)], []).append(record)
     columns = list(dict.fromkeys(names.values()))
@@ -41,8 +41,8 @@ def section(findings: Findings) -> Section:
         "matrix",
         title,
         ["Times are compared within a column only: another reset or another device is another question."],
-        remarks=[*recording_tables.checked(findings), *recording_tables.reasons_of(findings, failures=False)],
-        tables=[*tables, *_distances(findings)],
+        remarks=[*recording_tables.checked(overview), *recording_tables.reasons_of(overview, failures=False)],
+        tables=[*tables, *_distances(overview)],
         folded=[("What the words mean", "\n".join(f"{word}: {meaning}" for word, meaning in MEANINGS.items()))],
     )
 
@@ -65,12 +65,12 @@ def _word(record: Record) -> str:
     return kind if kind in SIGNS else f"failed ({kind})"
 
 
-def _distances(findings: Findings) -> list[Table]:
+def _distances(overview: Overview) -> list[Table]:
     """A table per setting, for its first case with any: distances of deviating answers from the case's own neuron."""
     distances = []
-    for cases in findings.settings.values():
-        measured = ((case, recording_tables.distances(findings.results[case])) for case in cases)
+    for cases in overview.settings.values():
+        measured = ((case, recording_tables.distances(overview.results[case])) for case in cases)
         for case, rows in list((case, rows) for case, rows in measured if rows)[:1]:
-            caption = f"How far from this neuron those are that deviate: {findings.label(case)}"
+            caption = f"How far from this neuron those are that deviate: {overview.label(case)}"
             distances.append(Table(recording_tables.DISTANCES, rows, texts=2, caption=caption))
     return distances

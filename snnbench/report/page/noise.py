@@ -7,8 +7,8 @@ from snnbench.cases.case import Case
 from snnbench.recording.flags import FLAGS
 from snnbench.report.charts.machine import over_time
 from snnbench.report.charts.noise import repetitions
-from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
+from snnbench.report.overview import Overview
 from snnbench.report.section import Section, Table
 
 MAX_NOISIEST = 6
@@ -27,18 +27,18 @@ class Spread:
     relative: float
 
 
-def section(findings: Findings) -> Section:
+def section(overview: Overview) -> Section:
     """A row per contender, the noisiest first, and the repetitions of the noisiest cells."""
     title = "Noise"
-    phase = findings.headline
+    phase = overview.headline
     if not phase:
         return Section("noise", title, ["Left out: nothing was timed."])
-    spreads = sorted(_spreads(findings, phase), key=lambda spread: -spread.relative)
-    flags = _flags(findings)
+    spreads = sorted(_spreads(overview, phase), key=lambda spread: -spread.relative)
+    flags = _flags(overview)
     by_name: dict[str, list[Spread]] = {}
     for spread in spreads:
         by_name.setdefault(spread.contender, []).append(spread)
-    timed = {p.contender for case in findings.cases for p in findings.points(case, phase)}
+    timed = {p.contender for case in overview.cases for p in overview.points(case, phase)}
     rows = []
     for name in [*by_name, *sorted(timed - by_name.keys())]:
         own = by_name.get(name, [])
@@ -46,15 +46,15 @@ def section(findings: Findings) -> Section:
         rows.append(
             [
                 name,
-                findings.label(own[0].case) if own else "one trial only",
+                overview.label(own[0].case) if own else "one trial only",
                 ", ".join(f"{flag} {count}" for flag, count in sorted(flags[name].items())) or "-",
                 f"{middle:.1%}" if middle is not None else "-",
                 f"{own[0].relative:.1%}" if own else "-",
             ]
         )
     noisiest = enumerate(spreads[:MAX_NOISIEST])
-    charts = [repetitions(findings, spread.case, spread.contender, phase, f"noise-{n + 1}") for n, spread in noisiest]
-    machine = over_time(findings.recording)
+    charts = [repetitions(overview, spread.case, spread.contender, phase, f"noise-{n + 1}") for n, spread in noisiest]
+    machine = over_time(overview.recording)
     return Section(
         "noise",
         title,
@@ -63,7 +63,7 @@ def section(findings: Findings) -> Section:
             "own, and what differs between trials is what another day may show again.",
             "Flags count the processes that they were raised in; nothing was dropped for them."
             + (f" The charts are of the {len(charts)} noisiest cells." if spreads else ""),
-            *_again(findings),
+            *_again(overview),
             *([MACHINE] if machine else []),
         ],
         tables=[Table(["library", "noisiest in", "flags", "usual spread", "largest spread"], rows, texts=3)],
@@ -72,9 +72,9 @@ def section(findings: Findings) -> Section:
     )
 
 
-def _again(findings: Findings) -> list[str]:
+def _again(overview: Overview) -> list[str]:
     """A sentence on the cells that were measured again, if any."""
-    cells = {one.cell for one in findings.recording.attempts}
+    cells = {one.cell for one in overview.recording.attempts}
     if not cells:
         return []
     verb = "was" if len(cells) == 1 else "were"
@@ -84,9 +84,9 @@ def _again(findings: Findings) -> list[str]:
     ]
 
 
-def _spreads(findings: Findings, phase: str) -> list[Spread]:
+def _spreads(overview: Overview, phase: str) -> list[Spread]:
     spreads = []
-    for case, results in findings.results.items():
+    for case, results in overview.results.items():
         for result in results:
             summary = result.summaries.get((phase, "time"))
             if summary and summary.count > 1:
@@ -95,9 +95,9 @@ def _spreads(findings: Findings, phase: str) -> list[Spread]:
     return spreads
 
 
-def _flags(findings: Findings) -> dict[str, Counter[str]]:
+def _flags(overview: Overview) -> dict[str, Counter[str]]:
     """By contender, the number of processes with each flag."""
-    counts: dict[str, Counter[str]] = {name: Counter() for name in findings.contenders}
-    for record in findings.recording.records:
+    counts: dict[str, Counter[str]] = {name: Counter() for name in overview.contenders}
+    for record in overview.recording.records:
         counts[record.label].update(record.flags)
     return counts

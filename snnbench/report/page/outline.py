@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from snnbench import measures
 from snnbench.recording.reading import Recording
-from snnbench.report.findings import Findings, find
+from snnbench.report.overview import Overview, find
 from snnbench.report.page import matrix, noise, provenance, scaling, sections
 from snnbench.report.section import Section
 from snnbench.report.text import crossover_table
 
-SECTIONS: dict[str, Callable[[Findings], Section]] = {
+SECTIONS: dict[str, Callable[[Overview], Section]] = {
     "headline": sections.headline,
     "matrix": matrix.section,
     "time": sections.times,
@@ -33,17 +33,17 @@ def outline(recording: Recording) -> list[Section]:
     An A/B test begins with its words. Epochs have a section after that of times, and a measure that a result has after
     the section that it names. A recording of a CPU and a GPU has one on the size from which the GPU pays.
     """
-    findings = find(recording)
-    metrics = {metric for results in findings.results.values() for each in results for _, metric in each.summaries}
+    overview = find(recording)
+    metrics = {metric for results in overview.results.values() for each in results for _, metric in each.summaries}
     with_section = [each for each in measures.reports().values() if each.section and each.metric in metrics]
     further = {each.after: each.section for each in with_section}
-    if any(case.is_fed for case in findings.cases):
+    if any(case.is_fed for case in overview.cases):
         further["time"] = sections.of_epochs
-    shown = [sections.sides(findings)] if recording.sides else []
+    shown = [sections.sides(overview)] if recording.sides else []
     for name, section in SECTIONS.items():
         if name == "scaling":
-            shown += crossover_table.sections(findings)
-        shown.append(section(findings))
+            shown += crossover_table.sections(overview)
+        shown.append(section(overview))
         if name in further:
-            shown.append(further[name](findings))
+            shown.append(further[name](overview))
     return shown

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from snnbench.recording.facts import flat
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.page import citation
 from snnbench.report.section import Section, Table
 from snnbench.report.wording import missing, model
@@ -13,9 +13,9 @@ from snnbench.report.wording import missing, model
 LEFT_OUT = ("schema", "model")
 
 
-def section(findings: Findings) -> Section:
+def section(overview: Overview) -> Section:
     """All facts that a reader needs to repeat the measurement."""
-    recording = findings.recording
+    recording = overview.recording
     config = recording.resolved
     about = [
         ["recording", recording.name],
@@ -35,7 +35,7 @@ def section(findings: Findings) -> Section:
         tables=[
             Table(["recording", "value"], about, texts=2),
             Table(["machine", "value"], facts, texts=2),
-            Table(["library", "version", "framework", "adapter", "environment"], _versions(findings), texts=5),
+            Table(["library", "version", "framework", "adapter", "environment"], _versions(overview), texts=5),
         ],
         folded=[*folded, ("How to cite it", citation.bibtex([recording]))],
     )
@@ -49,9 +49,9 @@ def _known(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _versions(findings: Findings) -> list[list[str]]:
+def _versions(overview: Overview) -> list[list[str]]:
     rows = {}
-    for record in findings.recording.records:
+    for record in overview.recording.records:
         frameworks = [
             f"{name} {record.settings[name]}" for name in ("torch", "jax", "numpy") if record.settings.get(name)
         ]

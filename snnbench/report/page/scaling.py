@@ -6,7 +6,7 @@ from snnbench.analysis.exponent import exponent
 from snnbench.cases.case import Case
 from snnbench.report import wording
 from snnbench.report.charts import lines
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Chart, Section, Table
 
 PANELS = 12
@@ -18,22 +18,22 @@ NEAR = 0.25
 """An exponent this near to a whole number is called by it."""
 
 
-def section(findings: Findings) -> Section:
+def section(overview: Overview) -> Section:
     """Exponents of every axis with three values, and a chart for each but neurons, which another section shows."""
     charts: list[Chart] = []
     tables: list[Table] = []
     remarks: list[str] = []
-    settings = findings.settings.values()
-    axes = wording.axes(findings.cases)
+    settings = overview.settings.values()
+    axes = wording.axes(overview.cases)
     families = [(axis, wording.swept(cases, axis)) for axis in axes for cases in settings]
-    families = [(axis, cases) for axis, cases in families if findings.timed(cases)]
+    families = [(axis, cases) for axis, cases in families if overview.timed(cases)]
     for axis, cases in families[:PANELS]:
-        table, steep = _table(findings, cases, axis)
+        table, steep = _table(overview, cases, axis)
         tables += [table] if table.rows else []
         remarks += steep
         if axis != wording.main_axis(cases[0]):
             name = f"scaling-{axis.replace('_', '-')}-{len(charts) + 1}"
-            charts.append(lines.against(findings, cases, axis, findings.headline, name))
+            charts.append(lines.against(overview, cases, axis, overview.headline, name))
     left = len(families) - PANELS
     title = "Growth with each size"
     if not families:
@@ -61,15 +61,15 @@ def _power(exponent: float) -> str:
     return POWERS[whole] if whole in POWERS and abs(exponent - whole) <= NEAR else f"with the power {exponent:.2f} of"
 
 
-def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
+def _table(overview: Overview, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
     """A row per contender, a column per phase; and remarks on contenders that grow faster than the work."""
-    where = f"{findings.name(cases[0])}, {cases[0].sizes(axis)}"
+    where = f"{overview.name(cases[0])}, {cases[0].sizes(axis)}"
     cells: dict[str, dict[str, str]] = {}
     steep = []
-    for phase in findings.phases:
+    for phase in overview.phases:
         times: dict[str, list[tuple[int, float]]] = {}
         for case in cases:
-            for point in findings.points(case, phase):
+            for point in overview.points(case, phase):
                 times.setdefault(point.contender, []).append((wording.size(case, axis), point.value))
         for contender, pairs in times.items():
             if len(pairs) < wording.FEWEST_VALUES:
@@ -80,8 +80,8 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table,
             if fit.low > cases[0].growth(axis) + STEEP_EXCESS:
                 steep.append(f"{contender}: {phase} grows {_power(fit.value)} {cases[0].SIZES[axis][0]} ({where}).")
     rows = [
-        [contender, *(by_phase.get(phase, "-") for phase in findings.phases)] for contender, by_phase in cells.items()
+        [contender, *(by_phase.get(phase, "-") for phase in overview.phases)] for contender, by_phase in cells.items()
     ]
     low, high = wording.size(cases[0], axis), wording.size(cases[-1], axis)
     caption = f"Exponent in {wording.axis_name(cases[0], axis)}, {low} to {high}: {where}"
-    return Table(["library", *findings.phases], sorted(rows), caption=caption), steep
+    return Table(["library", *overview.phases], sorted(rows), caption=caption), steep

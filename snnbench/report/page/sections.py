@@ -14,8 +14,8 @@ from snnbench.recording.record import Record
 from snnbench.report import answer, wording
 from snnbench.report.charts import dots, epoch_parts, firstcall, lines, memory, pareto, split
 from snnbench.report.charts import ratios as ratio_lines
-from snnbench.report.findings import PEAK, Findings, about_intervals
 from snnbench.report.numbers import counted
+from snnbench.report.overview import PEAK, Overview, about_intervals
 from snnbench.report.section import PANELS, Chart, Section, Table
 from snnbench.report.text import epoch_table
 from snnbench.report.text.change_table import changes_of, summary
@@ -28,13 +28,13 @@ REPEATS = "The command runs the same work again, with what is installed there."
 PRINTS = "The command prints the worker's output. A side of an A/B test is not replayed alone."
 
 
-def failures(findings: Findings) -> Section:
+def failures(overview: Overview) -> Section:
     """A row for each contender, kind and reason, with the first of its cells."""
     groups: dict[tuple[str, str, str], list[tuple[str, Record]]] = {}
-    for (case, contender), records in findings.failures.items():
+    for (case, contender), records in overview.failures.items():
         for record in records:
             key = contender, str(record.outcome.kind), str(record.outcome.reason)
-            groups.setdefault(key, []).append((findings.label(case), record))
+            groups.setdefault(key, []).append((overview.label(case), record))
     if not groups:
         return Section("failures", "Failures", ["Nothing failed."])
     rows = []
@@ -42,13 +42,13 @@ def failures(findings: Findings) -> Section:
         where, record = failed[0]
         more = f", and {counted(len(failed) - 1, 'cell')} more" if len(failed) > 1 else ""
         way = "--log" if record.side else "--replay"
-        command = shlex.join(["snnbench", "show", record.cell, "--in", f"results/{findings.recording.name}", way])
+        command = shlex.join(["snnbench", "show", record.cell, "--in", f"results/{overview.recording.name}", way])
         rows.append([contender, kind, where + more, _short(reason), last_line(record.log) or "-", command])
     left = len(groups) - MAX_ROWS
     return Section(
         "failures",
         "Failures",
-        [f"A failed cell has no time anywhere. {PRINTS if findings.recording.sides else REPEATS}"],
+        [f"A failed cell has no time anywhere. {PRINTS if overview.recording.sides else REPEATS}"],
         tables=[
             Table(
                 ["library", "kind", "where", "reason", "last line of its log", "again"],
@@ -72,13 +72,13 @@ def _short(text: str) -> str:
     return text if len(text) <= LINE else text[: LINE - 1] + "\u2026"
 
 
-def of_epochs(findings: Findings) -> Section:
+def of_epochs(overview: Overview) -> Section:
     """A table and a chart for each group of cases that differ in strategy and workers only."""
     title = epoch_table.TITLE
-    shown = next(epoch_table.sections(findings), None)
+    shown = next(epoch_table.sections(overview), None)
     if shown is None:
         return Section("epochs", title, ["Left out: no epoch was timed with its loader alone and its network alone."])
-    groups = zip(epochs(findings.results).values(), shown.tables, strict=True)
+    groups = zip(epochs(overview.results).values(), shown.tables, strict=True)
     about = (
         "Parts of an epoch by the loop's own marks. Waiting is the time in which the loop waits for a batch; the "
         "loader's parts are there if the loop loads by itself. The tick is max(loader, compute)."
@@ -93,22 +93,22 @@ def of_epochs(findings: Findings) -> Section:
 LIBRARY, WORK, CELL = "library", "work", "cell"
 
 
-def cells(findings: Findings) -> Section:
+def cells(overview: Overview) -> Section:
     """The tables of all cases in one, with the work and its sizes as columns."""
     title = "Every number"
-    tables = {case: measurements(case, results, findings.baseline) for case, results in findings.results.items()}
+    tables = {case: measurements(case, results, overview.baseline) for case, results in overview.results.items()}
     filled = {case: table for case, table in tables.items() if table.rows}
-    if not findings.headline:
+    if not overview.headline:
         return Section("cells", title, ["Left out: nothing was timed."])
     columns = list(dict.fromkeys(name for table in filled.values() for name in table.columns))
     axes = wording.axes(filled)
     sizes = [axis for axis in axes if len({getattr(case, axis, None) for case in filled}) > 1]
     rows, anchors = [], []
-    names_of_cells = {(one.case, one.label): one.cell for one in reversed(findings.recording.records) if one.phases}
+    names_of_cells = {(one.case, one.label): one.cell for one in reversed(overview.recording.records) if one.phases}
     for case, table in filled.items():
         for row in table.rows:
             values = dict(zip(table.columns, row, strict=True))
-            known = [findings.name(case), *(str(getattr(case, axis, "-")) for axis in sizes)]
+            known = [overview.name(case), *(str(getattr(case, axis, "-")) for axis in sizes)]
             rows.append([values[LIBRARY], *known, *(values.get(name, "-") for name in columns if name != LIBRARY)])
             rows[-1].append(names_of_cells.get((case, values[LIBRARY]), "-"))
             anchors.append(anchor(case, values[LIBRARY]))
@@ -119,7 +119,7 @@ def cells(findings: Findings) -> Section:
         "A heading sorts by its column, the field filters by words, and a # is the link to its row.",
         "`snnbench show CELL` prints everything about the first trial of a row.",
     ]
-    sentences += [f"A ratio is a time over that of {findings.baseline}."] if "ratio" in columns else []
+    sentences += [f"A ratio is a time over that of {overview.baseline}."] if "ratio" in columns else []
     common = wording.common_sizes(filled) or next(iter(filled)).sizes()
     sentences += [f"All rows: {common}."] if common else []
     return Section("cells", title, [" ".join(sentences)], tables=[Table(names, rows, numbers=numbers, anchors=anchors)])
@@ -130,10 +130,10 @@ def anchor(case: Case, contender: str) -> str:
     return f"cell-{digest([case.key, contender])}"
 
 
-def sides(findings: Findings) -> Section:
+def sides(overview: Overview) -> Section:
     """The words of `snnbench compare RECORDING`, decided by the rule of the run."""
     try:
-        comparison = compare_sides(findings.recording)
+        comparison = compare_sides(overview.recording)
     except Incomparable as error:
         return Section("slower-or-not", "Slower or not", [str(error)])
     common, changes = changes_of(comparison)
@@ -154,36 +154,36 @@ def sides(findings: Findings) -> Section:
 MAX_ANSWERS = 40
 
 
-def headline(findings: Findings) -> Section:
+def headline(overview: Overview) -> Section:
     """For each setting the leaders at each size; then the coverage and the trials that this rests on."""
-    about = [f"{answer.coverage(findings.recording)}."]
-    if remarks := wording.remarks(findings.recording):
+    about = [f"{answer.coverage(overview.recording)}."]
+    if remarks := wording.remarks(overview.recording):
         about.append(f"{remarks}.")
-    if not findings.headline:
+    if not overview.headline:
         return Section("answer", "In short", [answer.UNTIMED], closing=about)
-    answers = answer.answers(findings)
+    answers = answer.answers(overview)
     left = len(answers) - MAX_ANSWERS
     more = [f"{left} more are in the tables below."] if left > 0 else []
-    closing = [*more, *about, answer.trials(findings)]
+    closing = [*more, *about, answer.trials(overview)]
     return Section("answer", "In short", answers=answers[:MAX_ANSWERS], closing=closing)
 
 
-def times(findings: Findings) -> Section:
+def times(overview: Overview) -> Section:
     """Headline time against neurons if they were swept, else a row per contender."""
-    title, phase = "Time", findings.headline
+    title, phase = "Time", overview.headline
     if not phase:
         return Section("time", title, ["Left out: nothing was timed."])
     makers: list[Callable[[str], Chart]] = []
-    for cases in findings.settings.values():
+    for cases in overview.settings.values():
         axis = wording.main_axis(cases[0])
-        families = [family for family in wording.families(cases, axis) if len(family) > 1 and findings.timed(family)]
-        makers += [partial(lines.against, findings, family, axis, phase) for family in families]
+        families = [family for family in wording.families(cases, axis) if len(family) > 1 and overview.timed(family)]
+        makers += [partial(lines.against, overview, family, axis, phase) for family in families]
         drawn = {case for family in families for case in family}
         drawn |= {case for axis in cases[0].SIZES for case in wording.swept(cases, axis)}  # in charts of growth
-        alone = [case for case in findings.timed(cases) if case not in drawn]
-        makers += [partial(dots.at, findings, case, phase) for case in alone]
+        alone = [case for case in overview.timed(cases) if case not in drawn]
+        makers += [partial(dots.at, overview, case, phase) for case in alone]
     sentences = [
-        f"One pass of {phase} in ms: the median over trials of each trial's median{_intervals(findings)}. The dotted "
+        f"One pass of {phase} in ms: the median over trials of each trial's median{_intervals(overview)}. The dotted "
         "line is the floor, below which this machine cannot do the work."
     ]
     if not makers:
@@ -191,17 +191,17 @@ def times(findings: Findings) -> Section:
     return Section.of_charts("time", title, sentences, makers)
 
 
-def _intervals(findings: Findings) -> str:
-    return about_intervals(point for case in findings.cases for point in findings.points(case, findings.headline))
+def _intervals(overview: Overview) -> str:
+    return about_intervals(point for case in overview.cases for point in overview.points(case, overview.headline))
 
 
-def memories(findings: Findings) -> Section:
+def memories(overview: Overview) -> Section:
     """Stacked bars of memory."""
-    title, phase = "Memory", memory.phase_of(findings)
+    title, phase = "Memory", memory.phase_of(overview)
     if not phase:
         return Section("memory", title, ["Left out: memory was not measured."])
-    shown = findings.fullest_of_each((phase, PEAK), (phase, "static"))
-    makers = [partial(memory.bars, findings, case) for case in shown]
+    shown = overview.fullest_of_each((phase, PEAK), (phase, "static"))
+    makers = [partial(memory.bars, overview, case) for case in shown]
     sentences = [
         f"Of one pass of {phase}, in a process that timed nothing: static (weights, input, cotangent), retained (what "
         "a forward pass leaves for the backward pass), and the peak above these."
@@ -209,30 +209,30 @@ def memories(findings: Findings) -> Section:
     return Section.of_charts("memory", title, sentences, makers)
 
 
-def fronts(findings: Findings) -> Section:
+def fronts(overview: Overview) -> Section:
     """Time against memory."""
-    title, phase, held = "Time against memory", findings.headline, memory.phase_of(findings)
+    title, phase, held = "Time against memory", overview.headline, memory.phase_of(overview)
     shown = [
         case
-        for case in (findings.fullest_of_each((phase, "time"), (held, PEAK)) if phase and held else [])
-        if len(pareto.pairs_of(findings, case, phase, held)) > 1
+        for case in (overview.fullest_of_each((phase, "time"), (held, PEAK)) if phase and held else [])
+        if len(pareto.pairs_of(overview, case, phase, held)) > 1
     ]
     if not shown:
         return Section("pareto", title, ["Left out: no two contenders have both a time and a peak in one case."])
-    makers = [partial(pareto.scatter, findings, case, phase, held) for case in shown]
+    makers = [partial(pareto.scatter, overview, case, phase, held) for case in shown]
     sentences = [
         "No contender is both faster and smaller than one on the Pareto front. Contenders that deviate are left out."
     ]
     return Section.of_charts("pareto", title, sentences, makers)
 
 
-def splits(findings: Findings) -> Section:
+def splits(overview: Overview) -> Section:
     """Forward and backward."""
     title = "Forward and backward"
-    shown = findings.fullest_of_each(("forward", "time"), ("backward", "time"))
+    shown = overview.fullest_of_each(("forward", "time"), ("backward", "time"))
     if not shown:
         return Section("split", title, ["Left out: forward and backward were not both timed."])
-    makers = [partial(split.bars, findings, case) for case in shown]
+    makers = [partial(split.bars, overview, case) for case in shown]
     sentences = [
         "Both are timed in passes of their own, with a wait between, so they need not add up to a training pass, "
         "which the tick marks."
@@ -240,17 +240,17 @@ def splits(findings: Findings) -> Section:
     return Section.of_charts("split", title, sentences, makers)
 
 
-def first_calls(findings: Findings) -> Section:
+def first_calls(overview: Overview) -> Section:
     """First calls and break-even."""
-    title, phase = "First call", findings.headline
+    title, phase = "First call", overview.headline
     shown = [
         case
-        for case in (findings.fullest_of_each((phase, "time"), (phase, "first_call")) if phase else [])
-        if any(point.ranked for point in findings.points(case, phase))
+        for case in (overview.fullest_of_each((phase, "time"), (phase, "first_call")) if phase else [])
+        if any(point.ranked for point in overview.points(case, phase))
     ]
     if not shown:
         return Section("first-call", title, ["Left out: nothing was timed."])
-    makers = [partial(firstcall.dumbbells, findings, case, phase) for case in shown]
+    makers = [partial(firstcall.dumbbells, overview, case, phase) for case in shown]
     sentences = [
         "The first call holds the build and compilation, and is in no other number. A contender with a dear first call "
         "and a cheap pass is ahead in total from some pass on: first call + (passes - 1) * pass. Starting a process is "
@@ -259,12 +259,12 @@ def first_calls(findings: Findings) -> Section:
     return Section.of_charts("first-call", title, sentences, makers)
 
 
-def ratios(findings: Findings) -> Section:
+def ratios(overview: Overview) -> Section:
     """Tables of ratios to the baseline, a column per case; and a chart for each setting whose main axis was swept."""
-    title, base, phase = "Ratio to the baseline", findings.baseline, findings.headline
+    title, base, phase = "Ratio to the baseline", overview.baseline, overview.headline
     shares = []
-    for cases in findings.settings.values():
-        if table := _ratios(findings, cases, base, phase):
+    for cases in overview.settings.values():
+        if table := _ratios(overview, cases, base, phase):
             shares.append(table)
     if not shares:
         why = f"the baseline, {base}, has no time" if base and phase else "the config names no baseline that was timed"
@@ -273,28 +273,28 @@ def ratios(findings: Findings) -> Section:
         f"Time of {phase} divided by that of {base}: above 1 is slower. A contender that deviates has no ratio."
     ]
     charts = [
-        ratio_lines.against(findings, family, axis, phase, f"ratio-{number}")
-        for number, (axis, family) in enumerate(_swept(findings, base, phase), start=1)
+        ratio_lines.against(overview, family, axis, phase, f"ratio-{number}")
+        for number, (axis, family) in enumerate(_swept(overview, base, phase), start=1)
     ]
     return Section("ratio", title, sentences, charts=charts[:PANELS], tables=shares)
 
 
-def _swept(findings: Findings, base: str, phase: str) -> list[tuple[str, list[Case]]]:
+def _swept(overview: Overview, base: str, phase: str) -> list[tuple[str, list[Case]]]:
     """For each setting the largest family along its main axis in which the baseline and another have times."""
     swept = []
-    for cases in findings.settings.values():
+    for cases in overview.settings.values():
         axis = wording.main_axis(cases[0])
         family = wording.swept(cases, axis)
-        if any(len(by_size) > 1 for by_size in ratio_lines.ratios(findings, family, axis, phase).values()):
+        if any(len(by_size) > 1 for by_size in ratio_lines.ratios(overview, family, axis, phase).values()):
             swept.append((axis, family))
     return swept
 
 
-def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) -> Table | None:
+def _ratios(overview: Overview, cases: Sequence[Case], base: str, phase: str) -> Table | None:
     columns: list[str] = []
     ratios_: dict[str, dict[str, str]] = {}
     for case in cases if phase else ():
-        points = {point.contender: point for point in findings.points(case, phase)}
+        points = {point.contender: point for point in overview.points(case, phase)}
         if base not in points or not points[base].ranked:
             continue
         column = wording.varying_sizes(case, cases)
@@ -309,7 +309,7 @@ def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) ->
     return Table(
         ["library", *columns],
         rows,
-        caption=", ".join(part for part in (findings.name(cases[0]), wording.common_sizes(cases)) if part),
+        caption=", ".join(part for part in (overview.name(cases[0]), wording.common_sizes(cases)) if part),
     )
 
 

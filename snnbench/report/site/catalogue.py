@@ -14,7 +14,7 @@ from snnbench.recording import lookup
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report import answer
-from snnbench.report.findings import find
+from snnbench.report.overview import find
 from snnbench.report.page.citation import measured
 from snnbench.report.wording import model
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from snnbench.recording.reading import Recording
 from snnbench.report import wording
 from snnbench.report.charts import lines
-from snnbench.report.findings import Findings, find
+from snnbench.report.overview import Overview, find
 from snnbench.report.page import scaling
 from snnbench.report.section import Chart, Section, Table
 from snnbench.report.site import history, tables
@@ -55,19 +55,19 @@ def _growth(recordings: Sequence[Recording], entries: Iterable[Entry]) -> Sectio
         swept = [wording.swept(cases, axis) for cases in settings.values() for axis in wording.axes(cases)]
         if recording.sides or not any(swept):
             continue
-        findings = find(narrowed(recording, records))
-        made = scaling.section(findings)
+        overview = find(narrowed(recording, records))
+        made = scaling.section(overview)
         tables_ += [replace(table, caption=f"{recording.name}. {table.caption}") for table in made.tables]
-        charts += [replace(chart, name=f"growth-{number}-{chart.name}") for chart in (*_lines(findings), *made.charts)]
+        charts += [replace(chart, name=f"growth-{number}-{chart.name}") for chart in (*_lines(overview), *made.charts)]
         remarks += made.remarks
     if made is None:
         return Section("growth", GROWTH, ["No recording sweeps a size of this library over three values or more."])
     return replace(made, name="growth", title=GROWTH, tables=tables_, charts=charts[:CHARTS], remarks=remarks)
 
 
-def _lines(findings: Findings) -> Iterator[Chart]:
+def _lines(overview: Overview) -> Iterator[Chart]:
     """A chart of times against the main size for each setting that sweeps it."""
-    for number, cases in enumerate(findings.settings.values(), start=1):
+    for number, cases in enumerate(overview.settings.values(), start=1):
         axis = wording.main_axis(cases[0])
-        if findings.headline and findings.timed(family := wording.swept(cases, axis)):
-            yield lines.against(findings, family, axis, findings.headline, f"time-{number}")
+        if overview.headline and overview.timed(family := wording.swept(cases, axis)):
+            yield lines.against(overview, family, axis, overview.headline, f"time-{number}")

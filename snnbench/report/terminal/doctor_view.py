@@ -1,34 +1,34 @@
-"""The doctor's findings in a terminal: problems with the next step, then warnings, then all that is well."""
+"""The doctor's diagnoses in a terminal: problems with the next step, then warnings, then all that is well."""
 
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from snnbench.machine.finding import Finding
+from snnbench.machine.diagnosis import Diagnosis
 from snnbench.report.terminal.drawing import marked, paragraph
 
 WORDS = {"spoils": "problem", "unknown": "warning", "well": "ok"}
-"""State of a finding -> its word; the most urgent first."""
+"""State of a diagnosis -> its word; the most urgent first."""
 
 
-def show(console: Console, findings: Sequence[Finding]) -> None:
-    """Print a line for each finding, and below a problem or a warning the next step."""
+def show(console: Console, diagnoses: Sequence[Diagnosis]) -> None:
+    """Print a line for each diagnosis, and below a problem or a warning the next step."""
     indent = len("problem") + 4
     for state, word in WORDS.items():
-        for finding in (finding for finding in findings if finding.state == state):
+        for diagnosis in (diagnosis for diagnosis in diagnoses if diagnosis.state == state):
             head = marked(word, console)
             head.pad_right(indent - head.cell_len)
-            _hanging(console, head, Text.assemble((f"{finding.name}: ", "bold"), finding.what))
-            if finding.step:
-                paragraph(console, f"-> {finding.step}", indent=indent)
+            _hanging(console, head, Text.assemble((f"{diagnosis.name}: ", "bold"), diagnosis.what))
+            if diagnosis.step:
+                paragraph(console, f"-> {diagnosis.step}", indent=indent)
     console.print()
-    console.print(Text(counts(findings), style="bold"))
+    console.print(Text(counts(diagnoses), style="bold"))
 
 
-def counts(findings: Sequence[Finding]) -> str:
-    """The number of findings of each state."""
-    numbers = {word: sum(finding.state == state for finding in findings) for state, word in WORDS.items()}
+def counts(diagnoses: Sequence[Diagnosis]) -> str:
+    """The number of diagnoses of each state."""
+    numbers = {word: sum(diagnosis.state == state for diagnosis in diagnoses) for state, word in WORDS.items()}
     return ", ".join(_counted(count, word) for word, count in numbers.items())
 
 

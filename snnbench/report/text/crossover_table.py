@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from snnbench.analysis.crossover import Crossover, crossovers
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Section, Table
 from snnbench.report.text.table import captions
 
@@ -17,9 +17,9 @@ LEGEND = (
 )
 
 
-def sections(findings: Findings) -> Iterator[Section]:
+def sections(overview: Overview) -> Iterator[Section]:
     """The table, if a library has times on both kinds of device."""
-    if (crossings := table(findings.results, findings.headline)).rows:
+    if (crossings := table(overview.results, overview.headline)).rows:
         yield Section("crossover", TITLE, tables=[crossings], closing=[LEGEND])
 
 

@@ -6,8 +6,8 @@ from snnbench.analysis.epochs import BOTH, COMPUTE, LOADER, Epoch, epochs, like_
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 from snnbench.recording.record import Record
-from snnbench.report.findings import Findings
 from snnbench.report.numbers import between, counted, listed
+from snnbench.report.overview import Overview
 from snnbench.report.section import Section, Table
 from snnbench.units import number
 
@@ -27,10 +27,10 @@ LEGEND = (
 )
 
 
-def sections(findings: Findings) -> Iterator[Section]:
+def sections(overview: Overview) -> Iterator[Section]:
     """The tables, if epochs were timed with their loader alone and their network alone."""
-    if shown := tables(findings.results):
-        remarks = sentences(findings.results, findings.recording.records)
+    if shown := tables(overview.results):
+        remarks = sentences(overview.results, overview.recording.records)
         yield Section("epochs", TITLE, tables=shown, remarks=remarks, closing=[LEGEND])
 
 

@@ -6,7 +6,7 @@ from snnbench.analysis.pipeline_model import PipelineTimes
 from snnbench.analysis.pipelines import pipelines
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
-from snnbench.report.findings import Findings
+from snnbench.report.overview import Overview
 from snnbench.report.section import Section, Table
 from snnbench.report.text.table import captions
 from snnbench.units import MS, number
@@ -31,9 +31,9 @@ def times_ms(times: PipelineTimes) -> tuple[float, float]:
 TITLE = "Pipelines of devices beside two models"
 
 
-def sections(findings: Findings) -> Iterator[Section]:
+def sections(overview: Overview) -> Iterator[Section]:
     """The table, if there is a pipeline of two devices or more."""
-    if (predicted := predictions(findings.results, findings.headline)).rows:
+    if (predicted := predictions(overview.results, overview.headline)).rows:
         yield Section("pipelines", TITLE, tables=[predicted], closing=[LOWER_BOUNDS])
 
 

@@ -9,8 +9,8 @@ from snnbench.cases.case import Case
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.reading import Recording
 from snnbench.report import answer
-from snnbench.report.findings import Findings, find
 from snnbench.report.numbers import gathered, listed
+from snnbench.report.overview import Overview, find
 from snnbench.report.section import Report, Section, Table
 from snnbench.report.text import crossover_table, epoch_table, pipeline_table
 from snnbench.report.text.table import captions
@@ -31,97 +31,97 @@ DISTANCES = (
 
 def report(recording: Recording) -> Report:
     """The answer of a recording, its tables, and the reasons of contenders without a time."""
-    findings = find(recording)
+    overview = find(recording)
     about = f"{model(recording)}. {answer.coverage(recording)}."
     about += f" {lines}." if (lines := remarks(recording)) else ""
-    return Report(recording.name, about, sections=[section for make in SECTIONS for section in make(findings)])
+    return Report(recording.name, about, sections=[section for make in SECTIONS for section in make(overview)])
 
 
-def _answer(findings: Findings) -> Iterator[Section]:
-    if findings.results:
-        yield Section("answer", "", answer.summary(findings))
+def _answer(overview: Overview) -> Iterator[Section]:
+    if overview.results:
+        yield Section("answer", "", answer.summary(overview))
 
 
-def _times(findings: Findings) -> Iterator[Section]:
+def _times(overview: Overview) -> Iterator[Section]:
     """A table of each case."""
-    measured = {case: measurements(case, of, findings.baseline) for case, of in findings.results.items()}
+    measured = {case: measurements(case, of, overview.baseline) for case, of in overview.results.items()}
     has_ratios = any("ratio" in table.columns for table in measured.values())
-    legend = [RATIO.format(findings.baseline)] if has_ratios else []
-    common, own = captions(findings.cases)
+    legend = [RATIO.format(overview.baseline)] if has_ratios else []
+    common, own = captions(overview.cases)
     shared = [f"All cases: {common}."] if len(own) > 1 else []
-    yield Section("times", "", shared, tables=_captioned(findings, measured), closing=legend)
+    yield Section("times", "", shared, tables=_captioned(overview, measured), closing=legend)
 
 
-def _distances(findings: Findings) -> Iterator[Section]:
+def _distances(overview: Overview) -> Iterator[Section]:
     """How far deviating contenders are from the neuron of each case."""
     title = "Distance of deviating contenders from the case's own neuron"
-    away = {case: distance_table(of) for case, of in findings.results.items()}
-    if tables := _captioned(findings, away):
+    away = {case: distance_table(of) for case, of in overview.results.items()}
+    if tables := _captioned(overview, away):
         yield Section("distances", title, tables=tables)
 
 
-def _captioned(findings: Findings, by_case: Mapping[Case, Table]) -> list[Table]:
+def _captioned(overview: Overview, by_case: Mapping[Case, Table]) -> list[Table]:
     """The tables with rows. A caption is what differs between the cases; that of a single case is its title."""
-    own = captions(findings.cases)[1]
+    own = captions(overview.cases)[1]
     names = own if len(own) > 1 else {case: title(case) for case in own}
     return [replace(table, caption=names[case]) for case, table in by_case.items() if table.rows]
 
 
-def _measures(findings: Findings) -> Iterator[Section]:
+def _measures(overview: Overview) -> Iterator[Section]:
     for shown in measures.reports().values():
-        yield from shown.sections(findings)
+        yield from shown.sections(overview)
 
 
-def _reasons(findings: Findings) -> Iterator[Section]:
+def _reasons(overview: Overview) -> Iterator[Section]:
     """Why contenders have no time, and how much of the answers was compared with the reference."""
-    yield Section("reasons", "", remarks=reasons_of(findings), closing=checked(findings))
+    yield Section("reasons", "", remarks=reasons_of(overview), closing=checked(overview))
 
 
-SECTIONS: tuple[Callable[[Findings], Iterable[Section]], ...] = (
+SECTIONS: tuple[Callable[[Overview], Iterable[Section]], ...] = (
     *(_answer, _times, _distances),
     *(epoch_table.sections, pipeline_table.sections, crossover_table.sections, _measures, _reasons),
 )
 """The sections of a recording's report in their order. One without data is left out."""
 
 
-def reasons_of(findings: Findings, failures: bool = True) -> list[str]:
+def reasons_of(overview: Overview, failures: bool = True) -> list[str]:
     """Each reason once: why a contender takes no part, how it deviates and, on request, how it failed.
 
     The size of a deviation differs from case to case. With several cases it is left out where the distances have it.
     """
-    several = len(findings.results) > 1
-    measured = {one.contender for results in findings.results.values() for one in results if one.distance}
+    several = len(overview.results) > 1
+    measured = {one.contender for results in overview.results.values() for one in results if one.distance}
 
     def short(contender: str, reason: str) -> str:
         leaves_size = several and contender in measured and reason.startswith("deviates: ")
         return reason.partition(" (up to ")[0] if leaves_size else reason
 
     sentences = (
-        (findings.name(case), f"{contender}: {short(contender, reason)}")
-        for case, results in findings.results.items()
+        (overview.name(case), f"{contender}: {short(contender, reason)}")
+        for case, results in overview.results.items()
         for contender, reason in reasons(results)
         if failures or not reason.startswith("failed")
     )
-    return gathered(sentences, map(findings.name, findings.cases))
+    return gathered(sentences, map(overview.name, overview.cases))
 
 
-def checked(findings: Findings) -> list[str]:
+def checked(overview: Overview) -> list[str]:
     """How much of the answers was compared with the reference: once for all work, or by cases and contenders.
 
     Cases of a setting with the same extents are named together. A recording without extents gives no sentence.
     """
     sentences: list[str] = []
     different: set[str] = set()
-    for cases in findings.settings.values():
+    for cases in overview.settings.values():
         alike: dict[tuple[tuple[str, str], ...], list[Case]] = {}
         for case in cases:
-            by_extent = extents(findings.results[case])
+            by_extent = extents(overview.results[case])
             named = {extent: f" ({listed(names)})" * (len(by_extent) > 1) for extent, names in by_extent.items()}
             alike.setdefault(tuple(named.items()), []).append(case)
             different |= by_extent.keys()
         for compared, some in alike.items():
             sizes = listed([varying_sizes(case, cases) for case in some])
-            where = findings.name(some[0]) + (f", {sizes}" if len(alike) > 1 else "")
+            where = overview.name(some[0]) + (f", {sizes}" if len(alike) > 1 else "")
             sentences += [f"Checked in {where}: {extent}{names}." for extent, names in compared]
     return sentences if len(different) > 1 else [f"Checked: {extent}." for extent in different]
 

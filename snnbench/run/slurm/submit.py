@@ -31,7 +31,7 @@ from snnbench.run.executor import Progress
 from snnbench.run.local import require_place, require_room
 from snnbench.run.preparation import prepare
 from snnbench.run.progress import say, shown
-from snnbench.run.request import Request
+from snnbench.run.request import RunRequest
 from snnbench.run.setup import RunContext, Setup
 from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs
@@ -97,7 +97,7 @@ def _show_next(tails: Sequence[Tail], progress: Progress) -> None:
 KILLED_STATUS = 128 + signal.SIGTERM
 
 
-def perform(request: Request) -> None:
+def perform(request: RunRequest) -> None:
     """Record the shard of a request. Its paths are absolute, its environments exist, and nothing is fetched here.
 
     At SIGTERM the process ends without a record of the running cell: only Slurm knows whether the job hit its time
@@ -121,7 +121,7 @@ CPU_OPTIONS = ("cpus_per_task", "cpus_per_gpu", "exclusive")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ShardPlan:
     """The works of a run and their setups, on the machine that submits them."""
 
     works: list[Work]
@@ -143,7 +143,7 @@ class Plan:
         return any(here.key(cell) not in done for cell in self.cells(shard))
 
 
-def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool]) -> tuple[Recording, list[str]]:
+def run_jobs(request: RunRequest, shards: int | None, options: dict[str, str | bool]) -> tuple[Recording, list[str]]:
     """Submit the missing shards of a run, wait, and merge; returns the recording and why shards are unfinished.
 
     `shards` is their number, None for one per case up to MOST_SHARDS; `options` are sbatch's. Raises SlurmError, and
@@ -157,9 +157,9 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
     requested = resources(options, works)
     require_place(request)
     run = open_run(request, shards, works)
-    look = f"snnbench status {shlex.quote(str(run.folder))}"
-    say(f"{run.folder}: {len(run.shards)} shards; {look} tells how far they are")
-    plan = Plan(works, prepare(request, works, adapters, cuda), request.config)
+    status = f"snnbench status {shlex.quote(str(run.folder))}"
+    say(f"{run.folder}: {len(run.shards)} shards; {status} tells how far they are")
+    plan = ShardPlan(works, prepare(request, works, adapters, cuda), request.config)
     with jobs.locked(run.folder):
         run = submit_missing(jobs.read(run.folder), plan, replace(request, cuda=cuda), requested)
     tails = [Tail(run.recording(shard)) for shard in run.shards]
@@ -171,7 +171,7 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
         with shown(left) as progress:
             states = wait(run, tails, left, progress)
     except KeyboardInterrupt:
-        say(f"{run.folder}: the jobs go on; look: {look}; go on: the same command;")
+        say(f"{run.folder}: the jobs go on; look: {status}; go on: the same command;")
         say(f"cancel: scancel {' '.join(sorted({job.split('_')[0] for job in run.ids.values()}))}")
         raise
     with jobs.locked(run.folder):
@@ -180,7 +180,7 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
         return merge_parts(run, request, unfinished), [line for line in unfinished if line]
 
 
-def open_run(request: Request, shards: int | None, works: Sequence[Work]) -> Jobs:
+def open_run(request: RunRequest, shards: int | None, works: Sequence[Work]) -> Jobs:
     """The run of this request: the one under way, or a new one."""
     resolved, only, test = request.config.resolved(), list(request.only) or None, request.test
     if request.fresh and request.output:
@@ -207,7 +207,7 @@ def open_run(request: Request, shards: int | None, works: Sequence[Work]) -> Job
     return run
 
 
-def submit_missing(run: Jobs, plan: Plan, request: Request, options: dict[str, str | bool]) -> Jobs:
+def submit_missing(run: Jobs, plan: ShardPlan, request: RunRequest, options: dict[str, str | bool]) -> Jobs:
     """Collect the cells of ended jobs, and submit shards that lack cells and have no active job."""
     states = run.states()
     collect_ended(run, states)
@@ -244,7 +244,7 @@ def resources(options: dict[str, str | bool], works: Sequence[Work]) -> dict[str
     return chosen
 
 
-def missing(run: Jobs, plan: Plan, retry: Collection[str]) -> list[Cell]:
+def missing(run: Jobs, plan: ShardPlan, retry: Collection[str]) -> list[Cell]:
     """The cells of unfinished shards that have no record yet."""
     done = {
         recorded(one)
@@ -264,7 +264,7 @@ def collect_ended(run: Jobs, states: dict[Shard, State]) -> None:
                 say(f"shard {shard}: {lost.label} trial {lost.trial}: {lost.outcome.reason}")
 
 
-def merge_parts(run: Jobs, request: Request, complaints: Sequence[str]) -> Recording:
+def merge_parts(run: Jobs, request: RunRequest, complaints: Sequence[str]) -> Recording:
     """Merge the shards that have a recording into the recording of the run. Raises SlurmError if no shard has one."""
     parts = run.recordings()
     if not parts:

@@ -1,4 +1,4 @@
-"""Findings: the results of one recording, computed once for all parts of a report."""
+"""An overview: the results of one recording, computed once for all parts of a report."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class Point:
 
 
 @dataclass
-class Findings:
+class Overview:
     """The results of a recording. `failures` are the failed records of each case and contender."""
 
     recording: Recording
@@ -152,8 +152,8 @@ def about_intervals(points: Iterable[Point]) -> str:
     return f", with an interval ({f'95 %, but {narrow}' if counts - few else narrow} trials)"
 
 
-def find(recording: Recording) -> Findings:
-    """The findings of a recording, with the intervals of all times."""
+def find(recording: Recording) -> Overview:
+    """The overview of a recording, with the intervals of all times."""
     results = results_by_case(recording.records)
     failures: dict[Pair, list[Record]] = {}
     for record in recording.records:
@@ -168,4 +168,4 @@ def find(recording: Recording) -> Findings:
     ]
     by_place = {(case, s.contender): s for case, listed in results.items() for s in listed}
     groups = [by_place[case, name].repetitions[phase] for case, name, phase in positions]
-    return Findings(recording, results, failures, dict(zip(positions, bootstrap(groups, SEED), strict=True)))
+    return Overview(recording, results, failures, dict(zip(positions, bootstrap(groups, SEED), strict=True)))

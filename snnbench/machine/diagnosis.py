@@ -1,4 +1,4 @@
-"""Findings of the doctor: a finding is the result of one check."""
+"""Diagnoses of the doctor: a diagnosis is the result of one check."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,7 +7,7 @@ State = Literal["well", "spoils", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """The result of one check: its state, the observation, and the next step if it spoils measurements."""
 
     name: str
