@@ -7,7 +7,7 @@ from snnbench.measures.energy import report
 from snnbench.recording.record import Record
 from snnbench.report.page.outline import outline
 from tests.recordings import deviating, recording, reported, timed
-from tests.report.test_charts import chart_findings, values
+from tests.report.test_charts import chart_overview, values
 
 
 def test_energy_has_bars_of_the_contenders_that_were_measured() -> None:
@@ -19,7 +19,7 @@ def test_energy_has_bars_of_the_contenders_that_were_measured() -> None:
         _with_energy(deviating("other", train=1.0), about | {"counted_uj": 20 * 10**6}),
         timed("unmeasured", train=1.0),
     ]
-    (chart,) = report.section(chart_findings(*records)).charts
+    (chart,) = report.section(chart_overview(*records)).charts
     assert [row[0] for row in chart.table.rows] == ["low", "high"]
     assert [row[2:4] for row in chart.table.rows] == [["4", "5"], ["16", "5"]]
     assert {row["library"]: row["joules"] for row in values(chart)} == {"low": 4.0, "high": 16.0}

@@ -11,7 +11,7 @@ from snnbench.measures.neuron_share.harness import complaints
 from snnbench.recording.record import Record
 from snnbench.report.page.outline import outline
 from tests.recordings import deviating, recording, reported, timed
-from tests.report.test_charts import chart_findings, values
+from tests.report.test_charts import chart_overview, values
 
 MS = 1_000_000
 
@@ -41,7 +41,7 @@ def test_share_has_bars_of_linear_layers_and_neurons() -> None:
         shared(deviating("other", train=1.0), [1, 1, 1], [1, 1, 1]),
         timed("unmeasured", train=1.0),
     ]
-    (chart,) = report.section(chart_findings(*records)).charts
+    (chart,) = report.section(chart_overview(*records)).charts
     assert [row[0] for row in chart.table.rows] == ["fused", "slow"]
     assert [row[3:6] for row in chart.table.rows] == [["5", "-25.0", "0.0"], ["2", "80.0", "0.0"]]
     lengths = {(row["library"], row["part"]): row["ms"] for row in values(chart)}

@@ -36,7 +36,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "cases/rule": ("cases/rule", "cases/reference"),
     "cases/reference": ("cases/reference", "cases/rule"),
     "proof/exam": ("proof/exam", "proof/cause", "proof/any_case"),
-    "analysis/cells": ("analysis/compare", "analysis/compare_disturbed", "analysis/decision"),
+    "analysis/comparisons": ("analysis/compare", "analysis/compare_disturbed", "analysis/decision"),
     "analysis/compare": ("analysis/compare", "analysis/compare_disturbed", "analysis/movement"),
     "analysis/comparability": (
         *("analysis/comparability", "analysis/compare", "analysis/compare_disturbed", "analysis/movement"),

@@ -4,13 +4,13 @@ import pytest
 
 from snnbench.analysis.epochs import epochs
 from snnbench.recording.reading import read
-from snnbench.report import findings
+from snnbench.report import overview
 from snnbench.report.charts import epoch_parts
 from snnbench.report.page import sections
 from snnbench.report.text import epoch_table
 from tests.pictures import LOADING, RECORDING, TRAINING
 
-FOUND = findings.find(read(LOADING))
+FOUND = overview.find(read(LOADING))
 (TABLE,) = epoch_table.tables(FOUND.results)
 
 
@@ -51,7 +51,7 @@ def test_different_losses_change_the_sentence() -> None:
 
 @pytest.mark.parametrize("recording", [LOADING, TRAINING], ids=lambda recording: recording.name)
 def test_chart_has_the_parts_of_each_epoch(recording: object) -> None:
-    of_recording = findings.find(read(recording))  # type: ignore[arg-type]
+    of_recording = overview.find(read(recording))  # type: ignore[arg-type]
     section = sections.of_epochs(of_recording)
     groups = list(epochs(of_recording.results).values())
     assert [len(chart.table.rows) for chart in section.charts] == [len(group) for group in groups]
@@ -61,4 +61,4 @@ def test_chart_has_the_parts_of_each_epoch(recording: object) -> None:
 
 
 def test_recording_without_epochs_has_no_such_section() -> None:
-    assert sections.of_epochs(findings.find(read(RECORDING))).sentences[0].startswith("Left out: no epoch was timed")
+    assert sections.of_epochs(overview.find(read(RECORDING))).sentences[0].startswith("Left out: no epoch was timed")

@@ -1,1 +1,1 @@
-"""Charts: one kind per file, each a function from findings to a specification, its words and its numbers."""
+"""Charts: one kind per file, each a function from an overview to a specification, its words and its numbers."""
