@@ -1,6 +1,7 @@
 """The command line. Data goes to standard output, everything else to standard error.
 
-Commands import their modules when they run, so that `snnbench --help` answers at once.
+Commands import their modules when they run, so that `snnbench --help` answers at once. A command takes a parameter for
+each of its options.
 """
 
 import os

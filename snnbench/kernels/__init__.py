@@ -22,6 +22,8 @@ contiguous, [T, M] with M = batch * neurons independent columns; state is float3
         sums.bias, .beta, .threshold [M] or None: added to, the column's dL/dbias, dL/dbeta, dL/dthreshold
         sums.start [M]: v before the first step, needed with sums.beta
 
+A function of a kernel takes tensors one by one, as its contract names them, since C and Triton do.
+
 `torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. Tests compare them with the
 plain loop of lif_ref.py. arguments.py checks a user's arguments, choice.py picks a kernel, stretches.py says what is
 kept. pipeline.py adds the linear layer, linear_cpu.py does so in one C call and one_stretch.py for a GPU; alone.py runs

@@ -154,7 +154,10 @@ def backward_build(
     sums: tuple[bool, ...],
     strip: Strip,
 ) -> Build:
-    """The backward kernel of a kind of neuron; `sums` says which of the sums of bias, beta and threshold it has."""
+    """The backward kernel of a kind of neuron; `sums` says which of the sums of bias, beta and threshold it has.
+
+    The parameters are all that its source depends on, and so the key of the cache.
+    """
     flags = {"RESETS_TO_ZERO": reset == "zero", "DETACHED": detach_reset}
     flags |= zip(("SUMS_BIAS", "SUMS_BETA", "SUMS_THRESHOLD"), sums, strict=True)
     return _build("BACKWARD", stored, saved, strip, flags, SURROGATE=surrogate(surrogate_name, C))

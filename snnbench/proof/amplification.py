@@ -111,7 +111,7 @@ def _rounded(
     case: Case,
     random: np.random.Generator,
 ) -> Array:
-    """dL/d(current) if each operation is off by a random part of its roundoff."""
+    """dL/d(current) if each operation is off by a random part of its roundoff: the parameters of a backward pass."""
     unit, smallest = UNIT_ROUNDOFF[case.dtype], SMALLEST[case.dtype]
 
     def off(*results: Array | float) -> Array:

@@ -94,7 +94,7 @@ def compare_spikes(
 
     A difference is explained if the reference's potential is within `margin` of a change of the number of spikes, and
     the answer is a possible number of spikes. `numbers` are the batch and neuron numbers of the last two axes, if these
-    are not counted from 0.
+    are not counted from 0. The parameters are the two answers and the rule between them.
     """
     if got.shape != expected.shape:
         finding.complaints.append(f"spikes have the shape {list(got.shape)}, expected {list(expected.shape)}")
@@ -134,7 +134,8 @@ def compare_parts(
     """Compare each part of a gradient along these axes, unless the gradient has a complaint; complain about the worst.
 
     The error of a part is relative to its own norm, or to the root mean square of all such norms if that is larger. A
-    larger error than `tolerance` is held to `magnified()`, a tolerance for each part.
+    larger error than `tolerance` is held to `magnified()`, a tolerance for each part. The parameters are the two
+    gradients and the rule between them.
     """
     if finding.complaints or finding.unprovable or got is None:
         return
@@ -196,7 +197,8 @@ def compare_gradient(
     The error is relative to the size of what is expected, or to `least_size` if that is larger: sums of terms that
     cancel are rounded as larger sums are. A larger error is held to `magnified()`, the tolerance by the recurrence of
     the case, which takes a while. If that exceeds UNPROVABLE, right and wrong look alike. If that is smaller than
-    `tolerance`, it takes its place, but no error below `fewest` is held to it.
+    `tolerance`, it takes its place, but no error below `fewest` is held to it. The parameters are the two gradients and
+    the rule between them.
     """
     if got is None or got.shape != expected.shape:
         shape = "none" if got is None else list(got.shape)

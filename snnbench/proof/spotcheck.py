@@ -56,7 +56,8 @@ class SpotCheck:
 
     The neuron is the case's, or the `rule` that a library declares. Such a neuron may be too silent for the case, so
     without `guarded` the firing rate is not checked. If the whole comparison would take longer than `budget_ns`, `seed`
-    draws a part. `network` compares several layers; network_check.py is the default.
+    draws a part. `network` compares several layers; network_check.py is the default. The parameters after `which` are
+    options of the comparison.
     """
 
     def __init__(

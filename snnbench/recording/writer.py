@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from snnbench.cases.outcome import Outcome
 from snnbench.files import lock, write_whole
@@ -30,19 +30,21 @@ LOCK_AGAIN_S = 0.05
 """Seconds before a second try for the lock: a process that only asks whether a run writes holds it for less."""
 
 
-def choose(
-    root: Path, name: str, identity: str, machine: str, today: date, fresh: bool = False, reopen: bool = False
-) -> Path:
-    """The folder under `root` for a run: an unfinished one of the same config and machine, else a new dated one.
+Reuse = Literal["unfinished", "any", "none"]
+"""Which earlier folders of the same run are used again."""
 
-    With `fresh`, always a new one. With `reopen`, the last one of the same config and machine, finished or not.
+
+def choose(root: Path, name: str, identity: str, machine: str, today: date, reuse: Reuse = "unfinished") -> Path:
+    """The folder under `root` for a run: the last one of the same config and machine that may be used again (`reuse`).
+
+    Without any it is a new one, dated `today`.
     """
-    for folder in [] if fresh else sorted(inside(root, CONFIG), key=_numbered, reverse=True):
+    for folder in [] if reuse == "none" else sorted(inside(root, CONFIG), key=_numbered, reverse=True):
         known: dict[str, Any] = {}
         with suppress(RecordingError):  # a malformed recording must not prevent a new one
             known = document(folder / CONFIG)
         same = (known.get("identity"), known.get("machine")) == (identity, machine)
-        if same and (reopen or not known.get("finished")):
+        if same and (reuse == "any" or not known.get("finished")):
             return folder
     stem = f"{today.isoformat()}_{name}_{machine}"
     taken = {path.name for path in root.glob(f"{stem}*")}

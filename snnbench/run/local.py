@@ -104,8 +104,7 @@ def folder_for(request: RunRequest, header: Mapping[str, Any]) -> Path:
         return request.output
     name, shard = request.config.name, request.shard
     name = f"{name}-{shard.index}of{shard.count}" if shard else name
-    again = bool(request.retry)
-    return choose(RESULTS, name, header["identity"], header["machine"], date.today(), request.fresh, again)
+    return choose(RESULTS, name, header["identity"], header["machine"], date.today(), request.reuse)
 
 
 def require_place(request: RunRequest) -> None:

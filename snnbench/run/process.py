@@ -275,13 +275,12 @@ def run(
     env: Mapping[str, str],
     timeout_s: float,
     stop: int | None = None,
-    ends: Ends | None = None,
 ) -> Ending:
     """Run one worker to its end. When this function returns or raises, the worker is gone.
 
     Raises OSError, CannotWait; raises Stopped once the descriptor `stop` is readable.
     """
-    with started(python, adapter, env, timeout_s, request, ends) as worker:
+    with started(python, adapter, env, timeout_s, request) as worker:
         return worker.wait(timeout_s, stop)
 
 

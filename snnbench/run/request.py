@@ -14,6 +14,7 @@ from snnbench.plan import config, selection, side
 from snnbench.plan.config import Config
 from snnbench.plan.shard import Shard, ShardError
 from snnbench.plan.side import Side
+from snnbench.recording.writer import Reuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class RunRequest:
     devices: str | None = None
     cuda: bool | None = None
     test: ABTest | None = None
+
+    @property
+    def reuse(self) -> Reuse:
+        """Which earlier recordings of the same run it continues."""
+        return "none" if self.fresh else "any" if self.retry else "unfinished"
 
     @property
     def sides(self) -> list[str]:

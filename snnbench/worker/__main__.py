@@ -174,9 +174,9 @@ def _reply(
     request: Request,
     loaded: Loaded | Reply,
     instructions: Count,
-    turns: Turns | None = None,
-    relay: Relay | None = None,
-    announce: Announce = silent,
+    turns: Turns | None,
+    relay: Relay | None,
+    announce: Announce,
 ) -> Reply:
     """Do the request; every result and every error becomes a reply."""
     if isinstance(loaded, Reply):
@@ -188,13 +188,14 @@ def _reply(
         relay.wait()
     try:
         from snnbench.backends import open_backend
-        from snnbench.worker.measurement import Measurement
+        from snnbench.worker.measurement import Measurement, Surroundings
 
         variant = declared.variants[request.variant]
         backend = open_backend(variant.backend, request.case)
         own_rule = loading.own_rule(module)
         build = workloads.of(request.case).builder(module)
-        Measurement(request, backend, build, own_rule, variant, instructions, turns, relay, announce).run(reply)
+        around = Surroundings(instructions, turns, relay, announce)
+        Measurement(request, backend, build, own_rule, variant, around).run(reply)
         reply.settings |= backend.settings()
     except refusal.Unsupported as error:
         return Reply(skipped("unsupported", _text(error)))

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +42,20 @@ CHECKED_INPUT = 1
 """The number of the input and cotangent that verification checks, after passes on number 0."""
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The worker's counter of instructions, its turns with another worker, its place in a relay, and its notes."""
+
+    instructions: Count = uncounted
+    turns: Turns | None = None
+    relay: Relay | None = None
+    announce: Announce = silent
+
+
+ALONE = Surroundings()
+"""Those of a worker without company."""
+
+
 class Measurement:
     """A request being done on one backend."""
 
@@ -52,13 +66,11 @@ class Measurement:
         build: Build,
         own_rule: OwnRule,
         variant: Variant,
-        instructions: Count = uncounted,
-        turns: Turns | None = None,
-        relay: Relay | None = None,
-        announce: Announce = silent,
+        around: Surroundings = ALONE,
     ) -> None:
         self.request, self.backend, self.build, self.variant = request, backend, build, variant
-        self.instructions, self.turns, self.relay, self.announce = instructions, turns, relay, announce
+        self.instructions, self.turns = around.instructions, around.turns
+        self.relay, self.announce = around.relay, around.announce
         self.own_rule, self.workload = own_rule, workloads.of(request.case)
         self.problem = self.workload.Problem(request.case)
         self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)

@@ -56,7 +56,8 @@ class Model:
 def model(name: str, image: tuple[int, int], width: int, classes: int, rate: float, frozen: bool, exact: bool) -> Model:
     """A model for images of (channels, side) with `rate` spikes a step, `width` channels in its first stage.
 
-    With `frozen` statistics the variance of each normalisation is the counted one, and 1 in an `exact` model.
+    With `frozen` statistics the variance of each normalisation is the counted one, and 1 in an `exact` model. The
+    parameters are all that the operations depend on, and so the key of the cache.
     """
     parts = _Parts(*image, rate, frozen, exact)
     MODELS[name](parts, width)
@@ -104,7 +105,10 @@ class _Parts:
         offset: float = 0.0,
         of: Sequence[str] = (),
     ) -> str:
-        """Add a convolution and its normalisation, which gives a `share` of a current's variance, and its mean."""
+        """Add a convolution and its normalisation, which gives a `share` of a current's variance, and its mean.
+
+        The parameters are those of both.
+        """
         padding, inputs, side = size // 2, self.channels, self.side
         starts = range(0, side + 2 * padding - size + 1, stride)
         inside = [sum(padding <= start + entry < side + padding for entry in range(size)) / size for start in starts]

@@ -12,7 +12,7 @@ from snnbench.adapter.reading import read
 from snnbench.backends.numpy import Backend
 from snnbench.worker import instructions
 from snnbench.worker.instructions import Count, counter, uncounted
-from snnbench.worker.measurement import Measurement
+from snnbench.worker.measurement import Measurement, Surroundings
 from snnbench.worker.messages import Reply
 from snnbench.workloads.linear_lif import builder
 from tests.fakes import CASE, CORRECT, PHASES, request, write
@@ -72,7 +72,9 @@ def measured(folder: Path, count: Count) -> Reply:
     path = write(folder, CORRECT)
     reply = Reply({})
     variant = read(path).variants["default"]
-    Measurement(request("time"), Backend(CASE), builder(load(path)), lambda *_: None, variant, count).run(reply)
+    Measurement(request("time"), Backend(CASE), builder(load(path)), lambda *_: None, variant, Surroundings(count)).run(
+        reply
+    )
     assert reply.outcome.status == "measured", reply.outcome
     return reply
 

@@ -85,7 +85,7 @@ def against(overview: Overview, cases: Sequence[Case], axis: str, phase: str, na
     ]
     title = f"{overview.name(cases[0])}, {cases[0].sizes(axis)}".rstrip(", ")
     modelled = rows(overview, cases, axis, phase)
-    chart, height = _draw(overview, cases, axis, phase, points, failed, modelled)
+    chart, height = _draw(overview, cases, axis, phase, failed, modelled)
     return Chart(
         name=name,
         title=title,
@@ -101,11 +101,11 @@ def _draw(
     cases: Sequence[Case],
     axis: str,
     phase: str,
-    points: Sequence[Point],
     failed: dict[str, dict[int, str]],
     modelled: Sequence[dict[str, Any]],
 ) -> tuple[Any, int]:
     """The chart and its height in px."""
+    points = [point for case in cases for point in overview.points(case, phase)]
     strip = STRIP * min(len(failed), STRIPS) + (6 if failed else 0)
     floors = [(wording.size(case, axis), overview.floor_ns(case, phase)) for case in cases]
     floor_rows = [{"size": size, "ms": ns / MS} for size, ns in floors if ns]

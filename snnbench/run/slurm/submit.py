@@ -186,8 +186,7 @@ def open_run(request: RunRequest, shards: int | None, works: Sequence[Work]) -> 
     if request.fresh and request.output:
         require_room(request.output)
     identity = digest(["slurm", resolved, only, request.env.value, *([test.texts] if test else [])])
-    name, again = request.config.name, bool(request.retry)
-    folder = choose(jobs.ROOT, name, identity, "slurm", date.today(), request.fresh, again)
+    folder = choose(jobs.ROOT, request.config.name, identity, "slurm", date.today(), request.reuse)
     cases = len(dict.fromkeys(work.case for work in works))
     count = min(cases, MOST_SHARDS) if shards is None else shards
     if count > cases:
@@ -276,7 +275,7 @@ def merge_parts(run: Jobs, request: RunRequest, complaints: Sequence[str]) -> Re
     else:
         first = parts[0].config
         folder = choose(
-            Path("results"), request.config.name, first["whole"], first["machine"], date.today(), fresh=True
+            Path("results"), request.config.name, first["whole"], first["machine"], date.today(), reuse="none"
         )
     run = jobs.update_config(run, merged=str(folder))
     whole = merge.merge(parts, folder)
