@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from recordings import RESULTS, ROOT, benchmark, recording, require, results, time_ns
 
+from snnbench.analysis import race
 from snnbench.analysis.epochs import Epoch, epochs
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.cases.case import Case
@@ -269,6 +270,18 @@ def errors() -> dict[str, str]:
     }
 
 
+def races() -> dict[str, str]:
+    """Error rates of simulated races, and the spread of the ratios of trials."""
+    made_up, recorded, ratios = benchmark("race", "xeon-2cpu")
+    wrong = max((row[1] for row in made_up["rows"]), key=lambda share: float(share.rstrip("%")))
+    of_recordings = max((row[2] for row in recorded["rows"]), key=lambda share: float(share.rstrip("%")))
+    beyond = dict(ratios["rows"])[f"beyond {race.FACTOR:g}"]
+    shares = {"wrong": wrong, "of_recordings": of_recordings, "beyond": beyond}
+    return {name: share.replace("%", " %") for name, share in shares.items()} | {
+        "table": table(Table(made_up["columns"], made_up["rows"]))
+    }
+
+
 def limit() -> dict[str, str]:
     """The parts of a small pass of `fused/cpu`, and its ratio to its products."""
     (table,) = benchmark("limit")
@@ -346,5 +359,5 @@ def constant() -> dict[str, str]:
 
 SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
     *(depth, network, compiled, fusion, table_1, devices, loading, training, neuron_share, nir, quick),
-    *(report, errors, limit, least_memory, busy, zen_4, streaming, constant),
+    *(report, errors, races, limit, least_memory, busy, zen_4, streaming, constant),
 )

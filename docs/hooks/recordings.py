@@ -40,9 +40,9 @@ def time_ns(result: Result, phase: str = "train") -> float:
     return float(result.summaries[phase, "time"].median)
 
 
-def benchmark(name: str) -> list[dict[str, Any]]:
+def benchmark(name: str, machine: str = "epyc-2cpu") -> list[dict[str, Any]]:
     """The tables of a recorded benchmark."""
-    path = ROOT / "benchmarks" / "outcomes" / f"{name}_epyc-2cpu.json"
+    path = ROOT / "benchmarks" / "outcomes" / f"{name}_{machine}.json"
     tables: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["tables"]
     return tables
 

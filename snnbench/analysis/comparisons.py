@@ -22,6 +22,8 @@ NOISY_METRICS = ("time", *measures.ranked())
 COUNTED_METRICS = ("device_peak",)
 """Metrics that an allocator counts: the same program gives the same number."""
 SIDES = ("base", "new")
+ABSENT = "not there"
+"""Why a side lacks a number that nothing kept it from; a race does not need it."""
 CONTENDED = "contended"
 """The flag of a time that other processes disturbed, and the value of --allow that gives such times words."""
 CONTENDED_ALLOWED = "contended: times that others disturbed have words, too"
@@ -146,11 +148,13 @@ def _comparisons(
     """The comparisons of all contenders. One that cannot be divided has its word; the others are still to be judged."""
     before, after = results_by_case(base.records), results_by_case(new.records)
     others = {one: case for case, one in cases.items()}
+    unneeded = {f"in {side}: {ABSENT}" for side, one in zip(SIDES, (base, new), strict=True) if one.is_race}
     for case in [*before, *(case for case in after if case not in others)]:
         olds = {result.contender: result for result in before.get(case, [])}
         news = {result.contender: result for result in after.get(cases.get(case, case), [])}
         for name in dict.fromkeys((*olds, *news)):
-            yield from _of_contender(case, name, olds.get(name), news.get(name), allowed)
+            each = _of_contender(case, name, olds.get(name), news.get(name), allowed)
+            yield from (one for one in each if one.reason not in unneeded)
 
 
 def _of_contender(
@@ -167,7 +171,7 @@ def _of_contender(
         word = reason = ""
         if lacking:
             word = "failed" if lacking in failures else "missing"
-            reason = failures.get(lacking) or _reason(result[lacking], "skipped") or "not there"
+            reason = failures.get(lacking) or _reason(result[lacking], "skipped") or ABSENT
             reason = f"in {lacking}: {reason}"
             failure_said = failure_said or word == "failed"
         elif len(deviating) == 1:

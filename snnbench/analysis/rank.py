@@ -10,15 +10,17 @@ from math import exp, log
 from statistics import fmean
 
 from snnbench.adapter.contender import UnknownContender
+from snnbench.analysis import race
 from snnbench.analysis.comparisons import CONTENDED, CONTENDED_ALLOWED, Comparison, Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import intervals
 from snnbench.analysis.pairs import Pairs, pairs, side_of, slower
-from snnbench.analysis.results import PHASES, Result, results_by_case
+from snnbench.analysis.results import PHASES, Result, headline, results_by_case
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.suggestions import unknown
 
+NOT_TIMED = "not timed in this phase"
 Class = tuple[str, str, str, str]
 """(device, profile, dtype, precision): a geometric mean stays within one."""
 
@@ -107,8 +109,33 @@ def rank(
         ranking for case, group in by_case.items() for ranking in _drafts(case, group, name, wanted, allowed, metric)
     ]
     rankings = _decided(drafts, name, thresholds, metric)
+    if recording.is_race and metric == "time":
+        (phase,) = headline(recording.records) or ("",)
+        races = race.standings(recording.records, phase)
+        rankings = [_raced(ranking, races.get(ranking.case), phase) for ranking in rankings]
     facts = [CONTENDED_ALLOWED] if CONTENDED in allowed else []
     return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)), facts, metric)
+
+
+def _raced(ranking: Ranking, present: race.Standing | None, phase: str) -> Ranking:
+    """The ranking of a race: those that may lead share the first rank, and those that are surely slower have none.
+
+    Only those that may lead were timed in other phases, so nothing is said of the others there.
+    """
+    if ranking.phase != phase or present is None:
+        apart = [(name, reason) for name, reason in ranking.apart if reason != NOT_TIMED]
+        return replace(ranking, apart=apart)
+    entries = []
+    for entry in ranking.entries:
+        least = present.slower.get(entry.contender)
+        if entry.contender in present.running:
+            entries.append(replace(entry, rank=1))
+        elif least is None:
+            entries.append(replace(entry, rank=None))
+        else:
+            surely = f"surely at least {least:.3g} times as long as the leader"
+            entries.append(replace(entry, rank=None, reason="; ".join(filter(None, (surely, entry.reason)))))
+    return replace(ranking, entries=entries)
 
 
 def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Result]]) -> str:
@@ -221,7 +248,7 @@ def _why(result: Result, phase: str, metric: str) -> str:
         return result.reasons[0]
     if (phase, metric) in result.summaries:
         return f"noise exceeds its {metric}"
-    return "not timed in this phase" if metric == "time" else f"no {metric} in this phase"
+    return NOT_TIMED if metric == "time" else f"no {metric} in this phase"
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

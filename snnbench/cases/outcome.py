@@ -84,6 +84,11 @@ class Outcome:
         return self.status == "measured"
 
     @property
+    def is_same_work(self) -> bool:
+        """Whether the cell did the work of its case, so that its time is compared with others."""
+        return self.verdict in ("exact", "equivalent")
+
+    @property
     def disproved(self) -> bool:
         """Whether the cell's work or its time was disproved."""
         return self.kind in DISPROVED

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from snnbench import measures, workloads
+from snnbench.analysis import race
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome
 from snnbench.checking import epochs
@@ -162,12 +163,16 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
         yield from epochs.durations(record, protocol)
         return
     phases = [p for p in protocol.phases if p == "inference" or record.outcome.inference_only is None]
-    if sorted(record.phases) != sorted(phases):
+    of_race = [race.headline(protocol)] if protocol.is_race else phases
+    if sorted(record.phases) not in (sorted(phases), of_race):
         yield f"phases {', '.join(record.phases) or 'none'}, where the protocol asks for {', '.join(phases)}"
     for phase, timing in record.phases.items():
         repetitions, short = timing.get("contested_ns") or timing["repetitions_ns"], protocol.repetitions
         if not all(type(ns) is int and ns > 0 for ns in [*repetitions, *timing["warmup_ns"], timing["first_call_ns"]]):
             yield f"{phase}: durations are not whole nanoseconds above 0"
+        if timing.get("enough_ns") and protocol.is_race:
+            yield from (f"{phase}: {complaint}" for complaint in _of_slow(timing))
+            continue
         stopped_early = sum(repetitions) * (1 + 2 / max(1, len(repetitions))) > protocol.max_phase_seconds * 1e9
         if len(repetitions) != short and not (
             min(short, FEWEST_REPETITIONS) <= len(repetitions) < short and stopped_early
@@ -179,6 +184,14 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
             yield from (f"{phase}: {complaint}" for complaint in _fresh(timing, record.case.device == "cpu", schema))
         if timing["passes"] < 1 or timing["compilations"]:
             yield f"{phase}: {timing['passes']} passes a repetition, {timing['compilations']} compilations among them"
+
+
+def _of_slow(timing: Mapping[str, Any]) -> Complaints:
+    """A phase that is too slow to matter has one repetition, a pass on new content that took too long."""
+    if len(timing["repetitions_ns"]) != 1 or timing["passes"] != 1 or timing["fresh_ns"] != timing["repetitions_ns"]:
+        yield "a pass that is too slow to matter is measured once, on new content"
+    elif timing["repetitions_ns"][0] <= timing["enough_ns"]:
+        yield f"a pass is called too slow to matter, and takes no more than {timing['enough_ns'] / 1e6:.3g} ms"
 
 
 def _fresh(timing: Mapping[str, Any], is_on_cpu: bool, schema: int) -> Complaints:

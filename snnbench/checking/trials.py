@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from snnbench.adapter.contender import Work, label
-from snnbench.analysis import endings, memory_program
+from snnbench.analysis import endings, memory_program, race
 from snnbench.analysis.looks import looks
 from snnbench.cases.case import Case
 from snnbench.plan import selection
+from snnbench.plan.cell import Cell
 from snnbench.plan.config import Config, Protocol, Sweep
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
@@ -46,7 +47,11 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
         yield from (f"{_named(work)}: {text}" for _, text in memory_program.complaints(its_records))
         if counts := endings.differing(its_records):
             yield f"{_named(work)}: {endings.words(counts)}"
-    if not _take_turns([one for one in recording.records if _work(one) not in broken], protocol):
+    if recording.is_race and not recording.closed:
+        due = race.due([work for work in by_work if work not in broken], recording.records, protocol)
+        yield from (f"{_named(_work(cell))}: no {cell.measure} {cell.trial}, which the race needs" for cell in due)
+    whole = [one for one in recording.records if _work(one) not in broken]
+    if not recording.is_race and not _take_turns(whole, protocol):
         yield "the trials of each contender follow one another; they should take turns with those of the others"
 
 
@@ -59,6 +64,8 @@ def _broken(recording: Recording) -> set[Work]:
 def _asked(protocol: Protocol, recording: Recording, recorded: set[Trial]) -> set[Trial]:
     """The trials that a work should have, given its recorded ones. An A/B test may have stopped at an early look."""
     sides = list(recording.sides) or [""]
+    if recording.is_race:
+        return {("time", 0, "")}
     count = protocol.trials
     if recording.config.get("stops_early"):
         most = max((trial + 1 for measure, trial, _ in recorded if measure == "time"), default=0)
@@ -122,7 +129,7 @@ def _alternate(contenders: list[tuple[str, ...]]) -> bool:
     return works < 2 or stretches > works
 
 
-def _work(record: Record) -> Work:
+def _work(record: Record | Cell) -> Work:
     return Work(record.case, record.library, record.variant)
 
 

@@ -1,7 +1,7 @@
 """`snnbench ab`: one run with two sides that take turns, and a word for every time and peak."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -108,7 +108,7 @@ def _loaded(config: str, trials: int, options: Running) -> "Config":
             f"{loaded.name} only verifies; name a config that times something", param_hint="--config"
         )
     # No cell is measured again: a disturbed pair is left out, and further pairs follow.
-    changes = {"trials": trials, "remeasure": 0}
+    changes: dict[str, Any] = {"trials": trials, "remeasure": 0, "until": "all"}
     if "protocol.repetitions" not in given:
         changes["repetitions"] = max(protocol.repetitions, REPETITIONS)
     if "protocol.memory_trials" not in given and protocol.memory_trials:

@@ -1,16 +1,18 @@
 """`snnbench run`: from a config file to a recording and its table."""
 
+import re
 import shlex
 import sys
 from contextlib import nullcontext, redirect_stderr
+from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from snnbench.cli.groups import Running, grouped, require_finished
-from snnbench.cli.options import ConfigOption, config_path, default_threads
+from snnbench.cli.options import ConfigOption, Where, config_path, default_threads
 from snnbench.cli.screen import show, terminal
 from snnbench.exits import Exit
 from snnbench.files import replace_file
@@ -18,8 +20,16 @@ from snnbench.files import replace_file
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from snnbench.plan.config import Config
     from snnbench.recording.reading import Recording
     from snnbench.run.request import RunRequest
+
+
+class Until(StrEnum):
+    """When a run has enough trials."""
+
+    all = "all"
+    certain = "certain"
 
 
 @grouped
@@ -36,6 +46,18 @@ def run(
         bool, typer.Option("--quiet", "-q", help="Show no progress, and print nothing but the recording's folder.")
     ] = False,
     open_page: Annotated[bool, typer.Option("--open", help="At the end, open the recording's page.")] = False,
+    until: Annotated[
+        Until | None,
+        typer.Option("--until", help="certain: measure until the leader is certain. all: all trials of everyone."),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", min=1, help="Trials of each contender or, until the leader is certain, the most."),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Begin no cell that may end later, such as 60s or 10m."),
+    ] = None,
     *,
     options: Running,
 ) -> None:
@@ -47,7 +69,8 @@ def run(
 
     options.check()
     loaded = configs.load(config_path(config), options.changes, default_threads(options.executor), options.axes)
-    request = options.request(config=loaded, retry=_kinds(retry))
+    loaded = _limited(loaded, until, trials, options)
+    request = options.request(config=loaded, retry=_kinds(retry), budget_s=seconds(budget) if budget else None)
     if dry_run:
         _forecast(request)
         return
@@ -65,6 +88,30 @@ def run(
         _open(recording)
     if any(each.status == "failed" or each.outcome.kind == "unprovable" for each in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
+
+
+def _limited(config: "Config", until: Until | None, trials: int | None, options: Running) -> "Config":
+    """The config with these trials. A part of a run has all trials, because nobody sees the other parts."""
+    from snnbench.analysis.race import LOOKS
+    from snnbench.run.progress import say
+
+    changes: dict[str, Any] = {} if trials is None else {"trials": trials, "until": until or Until.all}
+    if until is not None:
+        changes |= {"until": until, "remeasure": 0} if until is Until.certain else {"until": until}
+        changes |= {"trials": LOOKS[-1]} if until is Until.certain and trials is None else {}
+    config = config.with_protocol(**changes)
+    if config.protocol.is_race and (options.part is not None or options.executor is not Where.local):
+        say(f"all {config.protocol.trials} trials of every contender are measured: a race needs a run in one place")
+        config = config.with_protocol(until="all")
+    return config
+
+
+def seconds(text: str) -> float:
+    """The seconds in a text such as 90, 60s, 10m or 2h. Raises BadParameter."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h)?", text.strip())
+    if not found or not float(found[1]):
+        raise typer.BadParameter(f"{text!r} is no time such as 60s, 10m or 2h", param_hint="--budget")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2] or "s"]
 
 
 def _forecast(request: "RunRequest") -> None:

@@ -17,7 +17,10 @@ from snnbench.worker.messages import ImportRequest, Measure, Request
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell. `trial` counts from 0 for each measure. `side` is "base" or "new" in an A/B test."""
+    """One cell. `trial` counts from 0 for each measure. `side` is "base" or "new" in an A/B test.
+
+    `phases` are timed in place of all phases of the protocol, in a race.
+    """
 
     case: Case
     library: str
@@ -25,6 +28,7 @@ class Cell:
     trial: int
     measure: Measure
     side: str = ""
+    phases: tuple[str, ...] = ()
 
     @property
     def contender(self) -> Contender:
@@ -50,6 +54,7 @@ class Cell:
         variables in addition to those of every worker.
         """
         fields = asdict(self)
+        del fields["phases"]  # the number of a trial tells them apart within a race
         if not self.side:
             del fields["side"]  # keeps the keys of recordings older than sides
         further = [dict(variables)] if variables else []
@@ -70,7 +75,7 @@ class Cell:
             measure=self.measure,
             case=self.case,
             variant=self.variant,
-            phases=protocol.phases,
+            phases=self.phases or protocol.phases,
             warmup_passes=protocol.warmup_passes,
             repetitions=protocol.repetitions,
             min_repetition_ns=round(protocol.min_repetition_ms * 1e6),

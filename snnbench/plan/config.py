@@ -64,10 +64,11 @@ TrialsOrNone = Annotated[int, Field(ge=0, le=10_000, strict=True)]
 Attempts = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS, strict=True)]
 Positive = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
+Until = Literal["all", "certain"]
 
 
 NOT_OF_A_CELL = {
-    *("trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"),
+    *("trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure", "until"),
     *measures.asked_for(),
 }
 """Keys of a protocol that do not change the numbers of a single cell, nor make two cells incomparable."""
@@ -88,12 +89,18 @@ class Core(BaseModel, frozen=True, extra="forbid"):
     memory_limit_gib: Positive | None = None  # None: the machine's memory
     seed: CountOrNone  # of the order of trials
     remeasure: Attempts = 2  # how often a disturbed cell is measured again
+    until: Until = "all"  # "certain": a race, in which slower contenders have fewer trials
 
     @classmethod
     def completed(cls, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """A recorded protocol, with the defaults of keys that are younger than the recording."""
         defaults = {name: key.default for name, key in cls.model_fields.items() if not key.is_required()}
         return defaults | dict(recorded)
+
+    @property
+    def is_race(self) -> bool:
+        """Whether slower contenders have fewer trials."""
+        return self.until == "certain" and bool(self.phases)
 
     @property
     def further(self) -> tuple[str, ...]:

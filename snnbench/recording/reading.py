@@ -76,6 +76,11 @@ class Recording:
         return self.resolved.get("protocol", {})  # type: ignore[no-any-return]
 
     @property
+    def is_race(self) -> bool:
+        """Whether slower contenders have fewer trials, and fewer phases, than those that lead."""
+        return self.protocol.get("until") == "certain" and bool(self.protocol.get("phases")) and not self.sides
+
+    @property
     def baseline(self) -> str:
         """The contender that others are divided by; "" if the config names none."""
         return str(self.config.get("baseline", ""))

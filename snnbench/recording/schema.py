@@ -110,6 +110,7 @@ class CoreTimingDocument(TypedDict):
     repeated_ns: NotRequired[list[Elapsed]]
     contested_ns: NotRequired[list[Elapsed]]
     contested_passes: NotRequired[Count]
+    enough_ns: NotRequired[Count]
     instructions: NotRequired[list[Count]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]

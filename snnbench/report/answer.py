@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from snnbench.analysis import race
 from snnbench.analysis.comparisons import Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, side_of, slower
+from snnbench.analysis.race import Standing
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report import wording
@@ -26,7 +28,8 @@ class Lead:
     """The leaders of one case (the fastest and all contenders not slower by the test), and the ones behind, by time.
 
     `failed` contenders have a time, too, but failed in another trial, so they are not ranked. `contended` are leaders
-    with a trial that other processes disturbed, so nothing is claimed of them.
+    with a trial that other processes disturbed, so nothing is claimed of them. `race` decided, if trials are unequal
+    or single.
     """
 
     case: Case
@@ -34,6 +37,7 @@ class Lead:
     behind: tuple[Point, ...]
     failed: tuple[str, ...]
     contended: tuple[str, ...]
+    race: Standing | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,21 +49,28 @@ def leads(overview: Overview) -> dict[Case, Lead]:
     """The lead of each case: of the exact contenders or, if a case has none, of the equivalent. A lead needs a time.
 
     A contender follows if the test of `rank` calls it slower than the one with the lowest median. All pairs of
-    contenders of the page are tested together.
+    contenders of the page are tested together. If a recording is a race, or has single trials, the rule of a race
+    decides in place of the test.
     """
     ranked = {case: points for case in overview.cases if (points := _ranked(overview, case))}
     fields = [
         (case, overview.headline, {point.contender: _side(overview, point) for point in points})
         for case, points in ranked.items()
     ]
+    races = race.standings(overview.recording.records, overview.headline)
     result = {}
     for (case, _, sides), words in zip(fields, pairs(fields, "", TEST), strict=True):
         first, *others = ranked[case]
-        behind = [other for other in others if slower(words, other.contender, first.contender)]
+        by_race = races.get(case) if overview.recording.is_race or any(p.trials == 1 for p in ranked[case]) else None
+        if by_race:
+            first, *others = sorted(ranked[case], key=lambda point: point.contender != by_race.leader)
+            behind = [other for other in others if other.contender not in by_race.running]
+        else:
+            behind = [other for other in others if slower(words, other.contender, first.contender)]
         level = [other for other in others if other not in behind]
         failed = [p.contender for p in overview.points(case, overview.headline) if p.ranked and overview.failed(p)]
         contended = tuple(point.contender for point in (first, *level) if sides[point.contender].contended)
-        result[case] = Lead(case, (first, *level), tuple(behind), tuple(failed), contended)
+        result[case] = Lead(case, (first, *level), tuple(behind), tuple(failed), contended, by_race)
     return result
 
 
@@ -117,7 +128,7 @@ def summary(overview: Overview) -> list[str]:
         return [UNTIMED, *failed]
     each = answers(overview)
     if len(each) <= MAX_ANSWERS:
-        return [*(f"{where}: {answer}" for where, answer in each), *failed]
+        return [*(f"{where[0].upper()}{where[1:]}: {answer}" for where, answer in each), *failed]
     leads_ = list(leads(overview).values())
     ahead = Counter(name for lead in leads_ for name in lead.names)
     named = [f"{name} ({count})" for name, count in ahead.most_common(MAX_LEADERS)]
@@ -162,9 +173,7 @@ def _groups(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
 
 def _answer(overview: Overview, run: Sequence[Lead], axis: str) -> tuple[str, str]:
     """The cases of a run of leads, and a sentence on their fastest contenders."""
-    sizes = listed([str(wording.size(one.case, axis)) for one in run])
-    rest = run[0].case.sizes(axis)
-    where = f"{overview.name(run[0].case)}, {run[0].case.SIZES[axis][0]}={sizes}" + (f", {rest}" if rest else "")
+    where = f"{overview.name(run[0].case)}: {wording.sizes_of([one.case for one in run], axis)}"
     leaders = run[0].leaders
     of = "" if leaders[0].verdict == "exact" else f" of the {leaders[0].verdict} ones"
     failed = list(dict.fromkeys(name for one in run for name in one.failed))
@@ -177,8 +186,8 @@ def _answer(overview: Overview, run: Sequence[Lead], axis: str) -> tuple[str, st
             return where, f"{times[0]} leads{of}.{closing}"
         among = "without a failed trial" if failed else "with a time"
         return where, f"{times[0]} is the only {leaders[0].verdict} one {among}.{closing}"
-    if any(point.trials == 1 for one in run for point in one.leaders):
-        return where, f"Too close to call{of} between {listed(times)}: one trial cannot tell them apart.{closing}"
+    if run[0].race:
+        return where, f"{_of_race(times, run)}{closing}"
     if contended:
         return where, f"Too close to call{of} between {listed(times)}: others disturbed {listed(contended)}.{closing}"
     certain = f"no difference above {100 * TEST.time_floor:g} %"
@@ -193,9 +202,23 @@ def _behind(run: Sequence[Lead]) -> str:
     if not following:
         return ""
     nexts, lasts = ([(behind[place], first) for behind, first in following] for place in (0, -1))
-    words = f" The next, {_named(nexts)}, took {_factor(nexts)} times as long"
+    name = "It" if all(len(one.leaders) == 1 for one in run) else run[0].leaders[0].contender
+    words = f" {name} is {_factor(nexts)} times as fast as the next, {_named(nexts)}"
     more = any(len(behind) > 1 for behind, _ in following)
-    return f"{words}, the last, {_named(lasts)}, {_factor(lasts)} times." if more else f"{words}."
+    return f"{words}, and {_factor(lasts)} times as fast as the slowest, {_named(lasts)}." if more else f"{words}."
+
+
+def _of_race(times: Sequence[str], run: Sequence[Lead]) -> str:
+    """A sentence on several leaders of a race."""
+    races = [one.race for one in run if one.race]
+    first, *others = times
+    if all(present.is_certain for present in races):
+        return f"{listed(times)} lead: they are surely within {100 * (race.LEVEL - 1):.0f} % of each other."
+    if max(present.trials for present in races) == 1:
+        what = f"one trial shows no difference below a factor of {race.FACTOR:g}"
+    else:
+        what = f"{between([present.trials for present in races])} trials cannot tell them apart"
+    return f"{first} is in front of {listed(others)}, but {what}."
 
 
 def _named(pairs: Sequence[tuple[Point, Point]]) -> str:
@@ -221,7 +244,9 @@ def trials(overview: Overview) -> str:
     processes = "1 trial" if max(counts) == 1 else f"{between(counts)} trials, a process each"
     about = f"Times are those of {phase}, medians of {processes}"
     if max(counts) == 1:
-        return f"{about}: no interval can be given, and no difference is certain."
+        return f"{about}: no interval can be given, and only differences above a factor of {race.FACTOR:g} are certain."
+    if overview.recording.is_race:
+        return f"{about}; a contender that is surely slower than the leader needed no more."
     certain = f"more than {100 * TEST.time_floor:g} % slower, with a q of at most {100 * TEST.alpha:g} %"
     rough = (
         f" Intervals of fewer than {FEW_TRIALS} trials are too narrow: no lead rests on them."

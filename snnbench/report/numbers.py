@@ -34,4 +34,4 @@ def gathered(sentences: Iterable[tuple[str, str]], places: Iterable[str]) -> lis
     for place, sentence in sentences:
         by_sentence.setdefault(sentence, {})[place] = None
     count = len(set(places))
-    return [each if len(own) == count else f"{each} ({listed(own)})" for each, own in by_sentence.items()]
+    return [each if len(own) == count else f"{each} ({'; '.join(own)})" for each, own in by_sentence.items()]

@@ -120,7 +120,7 @@ class Overview:
 
     def label(self, case: Case) -> str:
         """A short name of a case, different from the other cases' names."""
-        return f"{self.name(case)}, {case.sizes()}"
+        return f"{self.name(case)}: {wording.sizes(case)}"
 
     def fullest(self, cases: Iterable[Case], *metrics: tuple[str, str]) -> Case | None:
         """The case in which most contenders have all the metrics, the largest if there are several."""

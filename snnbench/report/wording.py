@@ -1,13 +1,22 @@
 """Words for work: names of charts and of their rows. The groups of cases for one chart come from analysis."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from snnbench.analysis.families import FEWEST_VALUES, families, setting, settings, size, swept
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
-from snnbench.report.numbers import counted
+from snnbench.report.numbers import counted, listed
 
 __all__ = ["FEWEST_VALUES", "families", "setting", "settings", "size", "swept"]
+RESETS = {
+    "subtract": "reset by subtraction",
+    "zero": "reset to zero",
+    "subtract-detached": "reset by subtraction without a gradient",
+    "zero-attached": "reset to zero with a gradient",
+    "none": "no reset",
+}
+"""The profiles of a neuron in words. The first two are the usual ones."""
+DEVICES = {"cpu": "CPU", "cuda": "GPU"}
 HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device")
 """Fields besides sizes that a name does not list: the profile stands for the reset, and every name has the device."""
 
@@ -69,11 +78,41 @@ def common_sizes(cases: Collection[Case]) -> str:
 
 
 def setting_name(case: Case, among: Collection[Case]) -> str:
-    """`subtract on cpu`, and all fields that tell this setting from the others of a recording."""
+    """`reset by subtraction, CPU`, and all fields that tell this setting from the others of a recording."""
     fields = {name: {getattr(other, name, None) for other in among} for name in _named_fields(case)}
     varying = [name for name, values in fields.items() if len(values) > 1]
     extra = ", ".join(_field(case, name) for name in varying)
-    return f"{case.kind} on {case.device}" + (f", {extra}" if extra else "")
+    return _kind(case) + (f", {extra}" if extra else "")
+
+
+def sizes(case: Case, leaving_out: str = "") -> str:
+    """`1000 neurons, batch 64, 200 steps`, without an axis that a chart shows and sizes of 1 that need no name."""
+    return ", ".join(_in_words(case, axis) for axis in case.SIZES if axis != leaving_out and not _is_hidden(case, axis))
+
+
+def sizes_of(cases: Sequence[Case], axis: str) -> str:
+    """`256, 512 and 1024 neurons, batch 64, 200 steps`, for cases that differ along one axis."""
+    *_, last = cases
+    if len(cases) == 1:
+        return sizes(last)
+    values = listed([str(size(case, axis)) for case in cases])
+    varying = _in_words(last, axis).replace(str(size(last, axis)), values, 1)
+    return ", ".join(filter(None, (varying, sizes(last, axis))))
+
+
+def _in_words(case: Case, axis: str) -> str:
+    words = case.SIZES[axis][1].removeprefix("time ")
+    return f"batch {size(case, axis)}" if axis == "batch" else f"{size(case, axis)} {words}"
+
+
+def _kind(case: Case) -> str:
+    """`reset by subtraction, CPU`, after the workload unless it is the usual one."""
+    return f"{_neuron(case)}, {DEVICES.get(case.device, case.device)}"
+
+
+def _neuron(case: Case) -> str:
+    workload = case.kind.removesuffix(case.profile).rstrip(", ")
+    return ", ".join(filter(None, (workload, RESETS[case.profile])))
 
 
 def shared(cases: Collection[Case]) -> str:
@@ -125,19 +164,29 @@ def _field(case: Case, name: str) -> str:
 
 
 def title(case: Case) -> str:
-    """A case in one line, different from every other case's."""
-    threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
+    """A case in one line for a program, different from every other case's."""
+    return f"{case.kind}: {case.sizes()} on {case.device}, {_rest(case)}"
+
+
+def heading(case: Case) -> str:
+    """A case in one line for a reader, different from every other case's."""
+    return f"{_kind(case)}: {sizes(case)}, {_rest(case)}"
+
+
+def forward_heading(case: Case) -> str:
+    """The part of a heading that the forward pass depends on."""
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{case.kind}: {case.sizes()} on {case.device}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
-        f"threshold={case.threshold:g}, {case.surrogate}({case.slope:g}), {entering}{threads}, seed {case.seed}"
+        f"{_neuron(case)}: {sizes(case)}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
+        f"threshold={case.threshold:g}, {entering}seed {case.seed}"
     )
 
 
-def forward_title(case: Case) -> str:
-    """The part of a title that the forward pass depends on."""
+def _rest(case: Case) -> str:
+    """All of a title but the kind and the sizes."""
+    threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{case.kind}: {case.sizes()}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
-        f"threshold={case.threshold:g}, {entering}seed {case.seed}"
+        f"{case.dtype} ({case.precision}), beta={case.beta:g}, threshold={case.threshold:g}, "
+        f"{case.surrogate}({case.slope:g}), {entering}{threads}, seed {case.seed}"
     )

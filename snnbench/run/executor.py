@@ -7,11 +7,12 @@ Cells form groups: those that run together, those of a card, and those that shar
 """
 
 import os
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 from typing import Protocol as Interface
@@ -29,6 +30,7 @@ from snnbench.run.runner import Lane, Task
 from snnbench.run.setup import RunContext
 from snnbench.run.store import Store
 from snnbench.worker import floor
+from snnbench.worker.durations import median_ns
 from snnbench.worker.messages import Note
 
 
@@ -130,16 +132,37 @@ class Progress(Interface):
         """These cells will be measured again."""
 
 
+@dataclass(slots=True)
+class Budget:
+    """The seconds in which cells are measured, from now on. A cell is expected to take as long as the `ended` ones."""
+
+    seconds: float
+    ended: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def is_over(self, waiting: int = 0) -> bool:
+        """Whether another cell behind so many `waiting` ones would end too late."""
+        spent = time.monotonic() - self.began
+        return spent + (waiting + 1) * spent / max(1, self.ended) * (self.ended > 0) > self.seconds
+
+
 class Executor:
     """One run over its plan; several threads may share it, each with a card.
 
-    If it `stops_early`, as an A/B test does, cells of a work that crashed on one side are left out.
+    If it `stops_early`, as an A/B test does, cells of a work that crashed on one side are left out. No cell is begun
+    that may not end before the `budget` is over.
     """
 
     def __init__(
-        self, run: RunContext, store: Store, progress: Progress, retry: Collection[str] = (), stops_early: bool = False
+        self,
+        run: RunContext,
+        store: Store,
+        progress: Progress,
+        retry: Collection[str] = (),
+        stops_early: bool = False,
+        budget: Budget | None = None,
     ) -> None:
-        self.run, self.progress, self._stops_early = run, progress, stops_early
+        self.run, self.progress, self._stops_early, self._budget = run, progress, stops_early, budget
         self._store, self._done, self._attempts = store, store.done(retry), store.attempts()
         self._known, self._lock = known_outcomes.KnownOutcomes(), Lock()
         self._ended, self._silent = 0, False
@@ -164,7 +187,7 @@ class Executor:
             else:
                 lanes = [(own, self._lane(card, number)) for number, (card, own) in enumerate(dealt.items())]
                 self._side_by_side([partial(self._in_turn, own, lane) for own, lane in lanes])
-            if not (again := self._disturbed(plan)):
+            if self._is_over() or not (again := self._disturbed(plan)):
                 return
             self.run.say(f"{len(again)} of {len(plan)} cells were disturbed, and are measured again")
             for key in again:
@@ -205,6 +228,8 @@ class Executor:
         lane = replace(lane, stop=stop)
         waiting: list[Task] = []  # single cells, which prepare together
         for group in together(cells):
+            if self._is_over(len(waiting)):
+                break
             tasks = self._left(group)
             needs_worker = any(lane.known_outcome(task.cell) is None for task in tasks)
             can_wait = needs_worker and len(tasks) == 1 and _has_one_process(tasks[0].cell)
@@ -216,6 +241,10 @@ class Executor:
             else:
                 self._measure(tasks, lane.measure(tasks))
         self._measure(waiting, lane.relay(waiting))
+
+    def _is_over(self, waiting: int = 0) -> bool:
+        """Whether a cell would end after the budget, behind so many cells that wait."""
+        return self._budget is not None and self._budget.is_over(waiting)
 
     def _fit(self, tasks: Sequence[Task]) -> bool:
         """Whether the workers of these cells may prepare at once."""
@@ -272,8 +301,12 @@ class Executor:
             self._store.add(record)
             self._running.discard(task.key)
             self._ended += 1
+            if self._budget:
+                self._budget.ended += 1
             self._done[task.key] = record.outcome
             self._known.learn(task.cell, record.outcome)
+            for phase in task.cell.phases if record.outcome.is_same_work else ():
+                self._known.learn_time(task.cell.case, median_ns(record.phases[phase]))
             self.progress.end(task.cell, record)
 
     def _numbered(self, record: Record) -> Record:

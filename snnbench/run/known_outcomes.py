@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome
 from snnbench.plan.cell import Cell
 
+FAR_BEHIND = 10.0
+"""A contender of a race that takes so many times as long as the fastest so far needs no further passes."""
+
 
 class KnownOutcomes:
-    """Predicts outcomes of cells from earlier ones.
+    """Predicts outcomes of cells from earlier ones, and which passes of a race are too slow to matter.
 
     If a library cannot express a case, all its trials are skipped. If a case ran out of memory, an equal case
     with larger sizes fails too, recorded as inferred.
@@ -17,6 +21,7 @@ class KnownOutcomes:
         self._skipped: dict[Cell, Outcome] = {}
         self._too_large: list[tuple[Cell, Outcome]] = []
         self._broken: set[Cell] = set()
+        self._fastest_ns: dict[Case, float] = {}
 
     def learn(self, cell: Cell, outcome: Outcome) -> None:
         """Remember how a cell ended."""
@@ -26,6 +31,14 @@ class KnownOutcomes:
             self._too_large.append((cell, outcome))
         elif outcome.kind in ("import", "crash"):
             self._broken.add(replace(_work(cell), side=""))
+
+    def learn_time(self, case: Case, ns: float) -> None:
+        """Remember the time of a contender's pass."""
+        self._fastest_ns[case] = min(ns, self._fastest_ns.get(case, ns))
+
+    def enough_ns(self, cell: Cell) -> int:
+        """The time from which a pass of a race's cell is too slow to matter; 0 if none is."""
+        return round(FAR_BEHIND * self._fastest_ns.get(cell.case, 0)) if cell.phases else 0
 
     def is_broken(self, cell: Cell) -> bool:
         """Whether the cell's contender crashed in its case, on either side: further trials would end alike."""

@@ -1,6 +1,6 @@
 """A run on this machine: from a request to a recording."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,17 @@ from snnbench.adapter import contender
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover, replaced
-from snnbench.analysis import abtest
+from snnbench.analysis import abtest, race
 from snnbench.digest import digest
 from snnbench.machine import description, gpus
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell, cells
-from snnbench.plan.config import baseline_of
+from snnbench.plan.config import Protocol, baseline_of
 from snnbench.recording import reading, record
 from snnbench.recording.reading import Recording
 from snnbench.recording.writer import Writer, append, choose, writing
-from snnbench.run.executor import Executor
+from snnbench.run.estimate import format_duration
+from snnbench.run.executor import Budget, Executor
 from snnbench.run.preparation import content, prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import ABTest, RunRequest
@@ -36,34 +37,57 @@ def run(request: RunRequest) -> Recording:
     cuda = gpus.has_cuda() if request.cuda is None else request.cuda
     all_works = request.works(adapters, cuda)
     works = request.of_shard(all_works)
-    plan = cells(works, request.config.protocol, request.sides)
+    protocol = request.config.protocol
+    plan = race.due(works, (), protocol) if protocol.is_race else cells(works, protocol, request.sides)
     cards = cards_for(works, request.devices)
     require_place(request)
     machine = description.facts()
     setups = prepare(request, works, adapters, cuda)
-    same = RunContext(setups, request.config.protocol, machine["model"], description.memory_bytes(machine), say)
+    same = RunContext(setups, protocol, machine["model"], description.memory_bytes(machine), say)
     header = header_of(request, setups, machine, request.known(adapters))
     with append(folder_for(request, header), header, machine) as writer:
         writer.plan(counts(request, plan, all_works))
         writer.environments(versions(setups))
         _begin(request, plan, same, writer)
+        stops_early = bool(request.test and request.test.stops_early)
+        budget = Budget(request.budget_s) if request.budget_s else None
+        missing: list[Cell] = []
         try:
-            for part in parts(plan, request.test, writer.folder, same):
-                done = writer.done(request.retry)
-                with shown([cell for cell in part if same.key(cell) not in done], same.effort) as progress:
-                    stops_early = bool(request.test and request.test.stops_early)
-                    Executor(same, InFolder(writer), progress, request.retry, stops_early).execute(part, cards)
+            for part in (
+                _rounds(works, writer, protocol) if protocol.is_race else parts(plan, request.test, writer.folder, same)
+            ):
+                with shown(_left(part, same, writer.done(request.retry)), same.effort) as progress:
+                    Executor(same, InFolder(writer), progress, request.retry, stops_early, budget).execute(part, cards)
+                missing = _left(part, same, writer.done())
+                if budget and budget.is_over():
+                    break
         except KeyboardInterrupt:
             say(f"{writer.folder}: all records are kept, and the same command continues")
             raise
-        if request.test and request.test.stops_early:
-            writer.plan({"planned": len(reading.read(writer.folder).records)})
         recording = reading.read(writer.folder)
+        if stops_early or protocol.is_race:
+            writer.plan({"planned": len(recording.records) + (len(missing) if budget else 0)})
         again = sum(record.repeated(one.outcome) for one in recording.records)
-        writer.finish(not again)
+        writer.finish(not again and not (budget and budget.is_over()))
+        if budget and budget.is_over():
+            writer.close(f"the budget of {format_duration(budget.seconds)} is over")
+            say(f"{writer.folder}: the budget is over; the same command goes on")
     if again:
         say(f"{writer.folder}: the state of the machine broke {again} of its cells; the same command runs them again")
     return reading.read(writer.folder)
+
+
+def _rounds(works: Sequence[Work], writer: Writer, protocol: Protocol) -> Iterator[list[Cell]]:
+    """The rounds of a race, each once."""
+    last: list[Cell] = []
+    while (cells_due := race.due(works, reading.read(writer.folder).records, protocol)) and cells_due != last:
+        yield cells_due
+        last = cells_due
+
+
+def _left(part: Sequence[Cell], same: RunContext, done: Collection[str]) -> list[Cell]:
+    """The cells of a part that have no outcome yet."""
+    return [cell for cell in part if same.key(cell) not in done]
 
 
 def cards_for(works: Sequence[Work], devices: str | None) -> list[Card]:
@@ -136,8 +160,8 @@ def versions(setups: Mapping[str, Setup]) -> dict[str, dict[str, str]]:
 def _begin(request: RunRequest, plan: Sequence[Cell], same: RunContext, writer: Writer) -> None:
     """Say what the recording has of the plan, and what has changed since it began."""
     done = writer.done(request.retry)
-    left = [cell for cell in plan if same.key(cell) not in done]
-    if left:
+    left = _left(plan, same, done)
+    if left or same.protocol.is_race:
         writer.finish(False)
     if len(left) < len(plan):
         there = f"{len(plan) - len(left)} of {len(plan)} cells are there"

@@ -53,14 +53,15 @@ class ABTest:
 class RunRequest:
     """A run to be made, and its options.
 
-    `only` are conditions on cells; `output` is a folder, or None for a dated one under results/; `retry` are kinds of
-    outcome to try again, and `fresh` starts another recording. `cuda`: whether environments include the packages for
-    CUDA; if it is None, this machine decides.
+    `only` are conditions on cells, and `budget_s` are the seconds in which cells are measured; `output` is a folder, or
+    None for a dated one under results/; `retry` are kinds of outcome to try again, and `fresh` starts another
+    recording. `cuda`: whether environments include the packages for CUDA; if it is None, this machine decides.
     """
 
     config: Config
     adapter_files: tuple[Path, ...] = ()
     only: tuple[str, ...] = ()
+    budget_s: float | None = None
     env: Env = Env.managed
     output: Path | None = None
     shard: Shard | None = None

@@ -18,7 +18,7 @@ from snnbench.run import known_outcomes, pipes, process, slots
 from snnbench.run.endings import blameless, record_of
 from snnbench.run.process import Ending, Worker
 from snnbench.run.setup import RunContext
-from snnbench.worker.messages import Announce, silent
+from snnbench.worker.messages import Announce, Request, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,9 @@ class Lane:
 
     def request_of(self, cell: Cell) -> process.Question:
         """The request to a cell's worker."""
-        return cell.request(self.run.protocol, self._cpus(cell), self.run.memory_bytes)
+        request = cell.request(self.run.protocol, self._cpus(cell), self.run.memory_bytes)
+        enough_ns = self.known.enough_ns(cell)
+        return replace(request, enough_ns=enough_ns) if isinstance(request, Request) else request
 
     def environment_of(self, cell: Cell) -> dict[str, str]:
         """The environment variables of a cell's worker."""

@@ -29,7 +29,8 @@ class Request:
     """A task for a worker: one measurement of one variant of one adapter.
 
     `phases` are timed in this order, and `further` are the measures that the protocol asks for. Memory takes `train` if
-    any phase is not `inference`, else `inference`. Lengths are in nanoseconds. `patience_s` is how long a worker
+    any phase is not `inference`, else `inference`. Lengths are in nanoseconds. A pass that takes longer than
+    `enough_ns`, if it is not 0, is too slow to matter and is measured only once. `patience_s` is how long a worker
     waits for the worker that takes turns with it. The worker applies `memory_limit_bytes` and `cpus` to itself before
     it imports anything else.
     """
@@ -42,6 +43,7 @@ class Request:
     repetitions: int = 10
     min_repetition_ns: int = 10_000_000
     max_phase_ns: int = 5_000_000_000
+    enough_ns: int = 0
     check_ns: int = 2_000_000_000
     further: tuple[str, ...] = ()
     patience_s: float = 0.0

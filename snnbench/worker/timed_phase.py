@@ -107,6 +107,7 @@ class TimedPhase:
             request.min_repetition_ns,
             request.max_phase_ns,
             self._busy_ns,
+            request.enough_ns,
         )
         self._session.load(0, 0)
         self._timing, outputs = timing.measure(self._phase, budget, self._renewal)
@@ -159,9 +160,12 @@ class TimedPhase:
     def not_the_work(self) -> str | None:
         """Why the time is not that of the work, or None.
 
-        If passes on drawn content take longer and no answer is kept, their time is reported.
+        If passes on drawn content take longer and no answer is kept, their time is reported. A pass that is too slow to
+        matter gains nothing by kept answers.
         """
         measured = self._timing
+        if measured.enough_ns:
+            return None
         reported_ns = trial_median(measured.repetitions_ns, measured.passes)
         waiting_ns = timing.synchronisation_ns(self._phase, timing.CLOCK)
 

@@ -53,7 +53,8 @@ class Phase:
 class Budget:
     """How much to measure: counts of passes and repetitions, lengths in nanoseconds.
 
-    Passes run for `busy_ns` before the warm-up, because a device lowers its clock while it idles.
+    Passes run for `busy_ns` before the warm-up, because a device lowers its clock while it idles. A pass that takes
+    longer than `enough_ns`, if it is not 0, is too slow to matter.
     """
 
     warmup_passes: int
@@ -61,6 +62,7 @@ class Budget:
     min_repetition_ns: int
     max_phase_ns: int
     busy_ns: int = 0
+    enough_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -73,7 +75,8 @@ class Timing:
     among both. `repeated_ns` are passes on repeated content beside those, or further repetitions. If drawn passes take
     longer, they are the repetitions, and `contested_ns` are those before, of `contested_passes` passes each. If a time
     is below the floor, it is contested by repetitions between looks at the peaks. `instructions` are the instructions
-    retired in each repetition, if they are counted.
+    retired in each repetition, if they are counted. If a pass takes longer than `enough_ns`, there is no warm-up, and
+    one repetition on content in another order.
     """
 
     first_call_ns: int = 0
@@ -89,6 +92,7 @@ class Timing:
     contested_passes: int = 0
     instructions: list[int] = field(default_factory=list)
     compilations: int = 0
+    enough_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +121,10 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = CLOCK
     timing = Timing()
     timing.first_call_ns = repeat(phase, 1, clock).wall_ns
     phase.called()
+    if 0 < budget.enough_ns < timing.first_call_ns and _is_too_slow(phase, timing, budget, renewal, clock):
+        return timing, None
     timing.busy_passes = keep_busy(phase, budget.busy_ns, clock)
-    timing.warmup_ns = [repeat(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes)]
+    timing.warmup_ns += [repeat(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes - len(timing.warmup_ns))]
     timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)
     single = timing.passes == 1
     for number in range(budget.repetitions):
@@ -139,6 +145,25 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = CLOCK
             break
     phase.turn()
     return timing, None if single else repetition.outputs
+
+
+def _is_too_slow(phase: Phase, timing: Timing, budget: Budget, renewal: Renewal, clock: Clock) -> bool:
+    """Whether a second pass, on content in another order, is too slow to matter. It is then the only repetition.
+
+    If not, it is the first warm-up pass: the first call has compiled the phase.
+    """
+    _renewed(phase, timing.first_call_ns, renewal, 0, clock)
+    compiled = phase.compilations()
+    repetition = repeat(phase, 1, clock)
+    renewal.keep(repetition.outputs)
+    renewal.compare()
+    if repetition.wall_ns <= budget.enough_ns or phase.compilations() > compiled:
+        timing.warmup_ns.append(repetition.wall_ns)
+        return False
+    timing.enough_ns = budget.enough_ns
+    timing.fresh_ns.append(repetition.wall_ns)
+    _add(timing, repetition)
+    return True
 
 
 def run_ordered(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = CLOCK) -> "Repetition":

@@ -72,7 +72,7 @@ def test_table_names_the_work_only_where_there_are_several() -> None:
     alone = crossover_table.table(results_by_case(subtract), "train")
     both = crossover_table.table(results_by_case([*subtract, *other]), "train")
     assert alone.columns[0] == "library" and len(alone.rows) == 1
-    assert both.columns[0] == "work" and {row[0] for row in both.rows} == {"subtract", "zero"}
+    assert both.columns[0] == "work" and {row[0] for row in both.rows} == {"reset by subtraction", "reset to zero"}
 
 
 def test_report_and_page_have_the_table_for_both_devices_only() -> None:

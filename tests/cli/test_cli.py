@@ -38,9 +38,9 @@ def test_run_prints_only_its_table_on_standard_output(finished: tuple[Workspace,
     heading, machine, answer, title, header, _, *rows, ratio, checked = filter(None, done.stdout.splitlines())
     assert heading.startswith("## ") and "_tiny_" in heading
     assert machine.endswith("6 of 6 cells measured.")
-    assert answer.startswith("subtract on cpu, N=24, B=5, T=12: ")
+    assert answer.startswith("Reset by subtraction, CPU: 24 neurons, batch 5, 12 steps: ")
     assert ratio.startswith("ratio: time over that of good; x floor: ")
-    assert title.startswith("### subtract: N=24, B=5, T=12 on cpu, float32 (ieee)")
+    assert title.startswith("### reset by subtraction, CPU: 24 neurons, batch 5, 12 steps, float32 (ieee)")
     assert header.startswith(
         "| library | version | verdict | train ms | ratio | x floor | forward ms | backward ms | inference ms |"
     )

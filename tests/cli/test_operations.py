@@ -37,7 +37,7 @@ def test_csv_has_a_row_for_each_case_of_a_recording(workspace: Workspace) -> Non
 
 def test_table_has_a_row_for_each_work(workspace: Workspace) -> None:
     lines = workspace.ask(*OPTIONS).splitlines()
-    assert lines[0].startswith("- all cases: N=32, B=16, T=100, float32")
+    assert lines[0].startswith("- all cases: 32 neurons, batch 16, 100 steps, float32")
     assert any(line.startswith("| work | footprint |") for line in lines)
     assert any("16 of 16" in line and "zero" in line for line in lines)
     assert "as NeuroBench 2.3.0 defines them" in "\n".join(lines)

@@ -103,5 +103,5 @@ def test_table_by_size_is_ordered_by_the_largest_size() -> None:
 def test_table_by_size_names_the_work_if_there_are_several() -> None:
     records = [sized("a", neurons, 1, 10, profile) for neurons in (64, 512) for profile in ("subtract", "zero")]
     table = report.table(results_by_case(records), "train")
-    assert table.columns[0] == "work" and [row[0] for row in table.rows] == ["subtract", "zero"]
+    assert table.columns[0] == "work" and [row[0] for row in table.rows] == ["reset by subtraction", "reset to zero"]
     assert not report.table(results_by_case(records[:1]), "train").rows

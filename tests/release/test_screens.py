@@ -24,7 +24,7 @@ WORDS = {
     r"^0 cells in .*|^\[0/0\] .*": "",
     r"^(changed since then|waiting for|after 0 trials|0 columns leave out|\s+-> ).*": "",
     r"^(0, 0 threads|input rate 0|rate 0, |threads, seed|all comparisons|0 comparisons).*": "",
-    r"^(\(?wider, or piped|shows them|  subtract on cpu, |  ms\): ).*": "",
+    r"^(\(?wider, or piped|shows them|  Reset by subtraction, CPU: |  \(\d|fast_sigmoid).*": "",
 }
 """What differs from run to run, and what stands for it: numbers, words of a test, remarks on the machine."""
 

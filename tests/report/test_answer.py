@@ -36,7 +36,10 @@ def sentence(*records: Any) -> str:
 def test_lead_is_claimed_if_the_others_are_slower() -> None:
     records = [*steady("a", 2.0, 2.1, 1.9), *steady("b", 4.0, 4.1, 3.9)]
     assert answers(*records) == [
-        ("subtract on cpu, N=48, B=7, T=20", "a (2 ms) leads. The next, b, took 2 times as long.")
+        (
+            "reset by subtraction, CPU: 48 neurons, batch 7, 20 steps",
+            "a (2 ms) leads. It is 2 times as fast as the next, b.",
+        )
     ]
 
 
@@ -65,25 +68,26 @@ def test_contender_with_a_failed_trial_is_left_out() -> None:
     left = "Left out, for a trial of theirs failed: a."
     assert sentence(*records) == f"b (2 ms) is the only exact one without a failed trial. {left}"
     text = sentence(*records, *steady("c", 6.0, 6.0))
-    assert text == f"b (2 ms) leads. The next, c, took 3 times as long. {left}"
+    assert text == f"b (2 ms) leads. It is 3 times as fast as the next, c. {left}"
 
 
 def test_difference_within_the_noise_is_a_tie() -> None:
     text = sentence(*steady("a", 2.0, 2.5, 1.9), *steady("b", 2.2, 2.3, 2.1), *steady("c", 9.0, 9.1, 9.2))
-    apart = "no difference above 5 % between them is certain. The next, c, took 4.55 times as long."
+    apart = "no difference above 5 % between them is certain. a is 4.55 times as fast as the next, c."
     assert text == f"a (2 ms) and b (2.2 ms) lead; {apart}"
 
 
-def test_one_trial_makes_no_lead() -> None:
-    assert sentence(*steady("a", 2.0), *steady("b", 9.0)) == (
-        "Too close to call between a (2 ms) and b (9 ms): one trial cannot tell them apart."
+def test_one_trial_shows_a_large_factor_only() -> None:
+    assert sentence(*steady("a", 2.0), *steady("b", 5.9)) == (
+        "a (2 ms) is in front of b (5.9 ms), but one trial shows no difference below a factor of 3."
     )
+    assert sentence(*steady("a", 2.0), *steady("b", 6.1)).startswith("a (2 ms) leads. It is 3.05 times as fast")
     section = sections.headline(find(recording(*steady("a", 2.0))))
     assert "1 trial: no interval can be given" in section.closing[-1]
 
 
-def test_missing_interval_is_not_called_overlapping() -> None:
-    assert sentence(*steady("a", 2.0, 2.1), *steady("b", 9.0)).endswith("(9 ms): one trial cannot tell them apart.")
+def test_single_trial_beside_several_decides_by_the_rule_of_a_race() -> None:
+    assert sentence(*steady("a", 2.0, 2.1), *steady("b", 9.0)).startswith("a (2.05 ms) leads.")
 
 
 def test_many_ties_are_counted() -> None:
@@ -98,10 +102,13 @@ def test_sizes_with_the_same_leader_are_one_answer() -> None:
     records += [*steady("a", 9.0, 9.0, case=sizes[2]), *steady("b", 3.0, 3.0, case=sizes[2])]
     assert answers(*records) == [
         (
-            "subtract on cpu, N=16 and 32, B=7, T=20",
-            "a (1 to 2 ms) leads. The next, b, took 2 to 3 times as long.",
+            "reset by subtraction, CPU: 16 and 32 neurons, batch 7, 20 steps",
+            "a (1 to 2 ms) leads. It is 2 to 3 times as fast as the next, b.",
         ),
-        ("subtract on cpu, N=64, B=7, T=20", "b (3 ms) leads. The next, a, took 3 times as long."),
+        (
+            "reset by subtraction, CPU: 64 neurons, batch 7, 20 steps",
+            "b (3 ms) leads. It is 3 times as fast as the next, a.",
+        ),
     ]
 
 
@@ -115,7 +122,7 @@ def test_equivalent_contender_leads_only_without_an_exact_one() -> None:
     rounded = steady("a", 1.0, 1.0, **EQUIVALENT)
     assert sentence(*rounded, *steady("b", 2.0, 2.0)) == "b (2 ms) is the only exact one with a time."
     text = sentence(*rounded, *steady("b", 2.0, 2.0, **EQUIVALENT))
-    assert text == "a (1 ms) leads of the equivalent ones. The next, b, took 2 times as long."
+    assert text == "a (1 ms) leads of the equivalent ones. It is 2 times as fast as the next, b."
 
 
 @pytest.mark.parametrize(("count", "rough"), [(2, True), (4, True), (5, False)])
@@ -167,7 +174,7 @@ def test_torn_lines_are_counted() -> None:
 def test_next_and_last_are_named_with_their_factors() -> None:
     times = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 7.0}
     text = sentence(*(one for name, ms in times.items() for one in steady(name, ms, ms)))
-    assert text == "a (1 ms) leads. The next, b, took 2 times as long, the last, d, 7 times."
+    assert text == "a (1 ms) leads. It is 2 times as fast as the next, b, and 7 times as fast as the slowest, d."
 
 
 def test_summary_of_many_cases_counts_the_cases_that_each_leads() -> None:

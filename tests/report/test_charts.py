@@ -113,7 +113,7 @@ def test_two_values_are_rows_and_three_are_growth_lines() -> None:
     cases = [CASE.with_(batch=batch) for batch in (7, 14, 28)]
     two = chart_overview(*(timed("a", case=case, train=1.0) for case in cases[:2]))
     titles = [chart.title for chart in sections.times(two).charts]
-    assert titles == ["subtract on cpu, N=48, B=7, T=20", "subtract on cpu, N=48, B=14, T=20"]
+    assert titles == [f"reset by subtraction, CPU: 48 neurons, batch {batch}, 20 steps" for batch in (7, 14)]
     assert not scaling.section(two).charts
     three = chart_overview(*(timed("a", case=case, train=1.0) for case in cases))
     assert not sections.times(three).charts and len(scaling.section(three).charts) == 1
@@ -220,7 +220,7 @@ def test_ratios_against_the_main_axis_are_a_chart() -> None:
     assert [list(row) for row in chart.table.rows] == [["serial", "1.50", "6.00", "24.00"]]
     assert {row["ratio"] for row in values(chart) if row.get("library") == "serial"} == {1.5, 6.0, 24.0}
     assert chart.words.startswith(
-        "Time of train over that of ours against time steps T, both logarithmic: lif subtract"
+        "Time of train over that of ours against time steps T, both logarithmic: lif, reset by subtraction"
     )
     assert not sections.ratios(chart_overview(*records[:2], *records[3:5], baseline="ours")).charts
 
@@ -231,6 +231,8 @@ def test_fit_needs_three_sizes_and_names_quadratic_growth() -> None:
     section = scaling.section(chart_overview(*records))
     (table,) = section.tables
     assert [list(row) for row in table.rows] == [["a", "1.00 (1.00 to 1.00); 1.00", "2.00 (2.00 to 2.00); 2.00"]]
-    assert section.remarks == ["a: backward grows with the square of T (subtract on cpu, N=48, B=7)."]
+    assert section.remarks == [
+        "a: backward grows with the square of T (reset by subtraction, CPU: 48 neurons, batch 7)."
+    ]
     assert len(section.charts) == 1
     assert not scaling.section(chart_overview(*records[:2])).tables

@@ -49,7 +49,9 @@ def test_pdf_files_are_pdfs(folder: Path) -> None:
 
 def test_each_file_is_listed_with_its_content_and_citation(tmp_path: Path) -> None:
     descriptions = written(tmp_path / "new" / "folder", "monday", "tuesday")
-    assert descriptions["r1-time-1.svg"].startswith("(and r1-time-1-dark.svg, .pdf) Time of train: subtract on cpu")
+    assert descriptions["r1-time-1.svg"].startswith(
+        "(and r1-time-1-dark.svg, .pdf) Time of train: reset by subtraction, CPU"
+    )
     assert "r2-time-1.svg" in descriptions and {"citation.bib", "CITATION.cff"} <= descriptions.keys()
     cited = (tmp_path / "new" / "folder" / "citation.bib").read_text(encoding="utf-8")
     assert cited.count("@misc{") == 2

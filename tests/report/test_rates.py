@@ -24,6 +24,6 @@ def test_network_has_its_images_per_second() -> None:
 def test_name_of_a_network_says_each_of_its_axes_once(axis: dict[str, str]) -> None:
     settings = [wording.setting(IMAGES), wording.setting(IMAGES.with_(**axis))]
     names = [wording.setting_name(setting, settings) for setting in settings]
-    assert names[0] == f"vgg on mnist {IMAGES.profile} on cpu" and names[1] != names[0]
+    assert names[0] == "vgg on mnist, reset by subtraction, CPU" and names[1] != names[0]
     ((name, value),) = axis.items()
     assert names[1].count(value) == 1 and name not in names[1]

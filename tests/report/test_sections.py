@@ -44,7 +44,7 @@ def test_matrix_has_a_word_for_every_contender_and_setting() -> None:
     records += [failed("c", "incorrect", "wrong"), skipped("d", "unsupported", "no reset", case=ZERO)]
     records += [timed("e", train=1.0), failed("e", "oom-host", "full", trial=1)]
     table, *_ = matrix.section(overview(*records)).tables
-    assert list(table.columns) == ["library", "subtract on cpu", "zero on cpu"]
+    assert list(table.columns) == ["library", "reset by subtraction, CPU", "reset to zero, CPU"]
     assert [[cell.replace("\u00a0", " ") for cell in row] for row in table.rows] == [
         ["a", "\u2713 exact", "\u2713 exact"],
         ["b", "\u2260 deviates", "not asked"],
@@ -74,10 +74,10 @@ def test_partial_coverage_names_work_and_contender() -> None:
     records += [timed("a", case=sizes[1], train=1.0, checks=part(960, 7, None))]
     records += [timed("a", case=ZERO, train=1.0, checks=part(24, 1, 3)), failed("c", "incorrect", "wrong")]
     assert matrix.section(overview(*records)).remarks == [
-        "Checked in subtract on cpu, N=48 and N=960: all.",
-        "Checked in subtract on cpu, N=480: 50% of neurons, 2 of 7 samples (a).",
-        "Checked in subtract on cpu, N=480: 10% of neurons, 1 of 7 samples (b).",
-        "Checked in zero on cpu: 50% of neurons, 1 of 7 samples.",
+        "Checked in reset by subtraction, CPU, N=48 and N=960: all.",
+        "Checked in reset by subtraction, CPU, N=480: 50% of neurons, 2 of 7 samples (a).",
+        "Checked in reset by subtraction, CPU, N=480: 10% of neurons, 1 of 7 samples (b).",
+        "Checked in reset to zero, CPU: 50% of neurons, 1 of 7 samples.",
     ]
 
 
@@ -91,7 +91,7 @@ def test_failure_has_reason_log_and_replay_command() -> None:
     (table,) = sections.failures(overview(broken, name="monday")).tables
     (row,) = table.rows
     assert list(row) == [
-        *("a", "crash", "subtract on cpu, N=48, B=7, T=20", "died of SIGSEGV", "boom"),
+        *("a", "crash", "reset by subtraction, CPU: 48 neurons, batch 7, 20 steps", "died of SIGSEGV", "boom"),
         f"snnbench show {broken.cell} --in results/monday --replay",
     ]
 
@@ -100,8 +100,8 @@ def test_equal_failures_are_one_row_with_a_count() -> None:
     records = [failed("a", "crash", "died", trial=trial) for trial in range(3)] + [failed("a", "timeout", "late")]
     (table,) = sections.failures(overview(*records)).tables
     assert [(row[1], row[2]) for row in table.rows] == [
-        ("crash", "subtract on cpu, N=48, B=7, T=20, and 2 cells more"),
-        ("timeout", "subtract on cpu, N=48, B=7, T=20"),
+        ("crash", "reset by subtraction, CPU: 48 neurons, batch 7, 20 steps, and 2 cells more"),
+        ("timeout", "reset by subtraction, CPU: 48 neurons, batch 7, 20 steps"),
     ]
 
 
@@ -116,7 +116,7 @@ def test_noise_lists_the_noisiest_first_with_its_flags() -> None:
     records += [timed("c", train=1.0)]
     section = noise.section(overview(*records))
     (table,) = section.tables
-    where = "subtract on cpu, N=48, B=7, T=20"
+    where = "reset by subtraction, CPU: 48 neurons, batch 7, 20 steps"
     assert [list(row) for row in table.rows] == [
         ["b", where, "contended 2", "40.0%", "40.0%"],  # (15 - 10) / 12.5
         ["a", where, "-", "10.0%", "10.0%"],

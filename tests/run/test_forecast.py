@@ -114,7 +114,7 @@ def test_table_and_summary(adapters: dict[str, Adapter]) -> None:
     cases = [BASE, BASE.with_(time_steps=8000), BASE.with_(threads=8)]
     text = markdown(forecast_table.report(planned(adapters, cases, recorded(10), libraries=("a", "b"))))
     lines = text.splitlines()
-    assert "- does not fit: T=8000 on cpu, 1 thread: a 4.44 GiB" in lines
+    assert "- does not fit: 8000 steps, 1 thread: a 4.44 GiB" in lines
     assert "| b | ok | 4 | >= 36 KiB | 7 s |" in lines, "as long as other contenders"
     assert lines[-1].startswith("24 cells, about ") and lines[-1].endswith(
         "; 4 of them do not fit; 8 of them are skipped"

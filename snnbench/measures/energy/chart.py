@@ -22,7 +22,7 @@ def bars(overview: Overview, case: Case, phase: str, name: str) -> Chart:
     rows: list[dict[str, Any]] = [
         {"library": each.contender, "joules": each.value, "shown": quantity(each.value, "joules")} for each in points
     ]
-    title = f"{overview.name(case)}, {case.sizes()}"
+    title = f"{overview.label(case)}"
     least = f" {points[0].contender} takes the least, {quantity(points[0].value, 'joules')}." if points else ""
     return Chart(
         name=name,

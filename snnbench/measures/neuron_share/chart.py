@@ -31,7 +31,7 @@ def bars(overview: Overview, case: Case, phase: str, name: str) -> Chart:
             {"library": point.contender, "part": part, "place": place, "ms": ms, "shown": f"{point.value:.0%}"}
             for place, (part, ms) in enumerate(zip(PARTS, lengths, strict=True))
         ]
-    title = f"{overview.name(case)}, {case.sizes()}"
+    title = f"{overview.label(case)}"
     shares = [point.value for point in points]
     words = f"A pass of {phase} divided into linear layers and neurons, a row a contender: {title}."
     return Chart(

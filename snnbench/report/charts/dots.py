@@ -23,7 +23,7 @@ def at(overview: Overview, case: Case, phase: str, name: str) -> Chart:
         if other == case and contender not in timed
     }
     rows = [row_of(point) for point in points]
-    title = f"{overview.name(case)}, {case.sizes()}"
+    title = f"{overview.label(case)}"
     order = [*(point.contender for point in points), *failed]
     table_rows = [[row["library"], row["verdict"], row["shown"], str(row["trials"])] for row in rows]
     table_rows += [[contender, kind, "-", "0"] for contender, kind in failed.items()]

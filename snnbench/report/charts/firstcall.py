@@ -48,7 +48,7 @@ def dumbbells(overview: Overview, case: Case, phase: str, name: str) -> Chart:
         for one, cost in costs.items()
         for kind, value in (("first call", cost.first_ns), ("every other pass", cost.pass_ns))
     ]
-    title = f"{overview.name(case)}, {case.sizes()}"
+    title = f"{overview.label(case)}"
     table = [
         [one, number(cost.first_ns / MS), number(cost.pass_ns / MS), _said(one, cost, base, costs[base])]
         for one, cost in costs.items()

@@ -83,7 +83,7 @@ def against(overview: Overview, cases: Sequence[Case], axis: str, phase: str, na
     without = [
         f"{one} ({listed(list(dict.fromkeys(kinds.values())))})" for one, kinds in every.items() if one not in names
     ]
-    title = f"{overview.name(cases[0])}, {cases[0].sizes(axis)}".rstrip(", ")
+    title = f"{overview.name(cases[0])}: {wording.sizes(cases[0], axis)}".rstrip(": ")
     modelled = rows(overview, cases, axis, phase)
     chart, height = _draw(overview, cases, axis, phase, failed, modelled)
     return Chart(

@@ -52,7 +52,7 @@ def bars(overview: Overview, case: Case, name: str) -> Chart:
         for contender, parts_ in by_contender.items()
         for part, held in parts_.items()
     ]
-    title = f"{overview.name(case)}, {case.sizes()}"
+    title = f"{overview.label(case)}"
     table_rows = [
         [contender, *(number(held[p] / MIB) if p in held else "-" for p in PARTS), number(sum(held.values()) / MIB)]
         for contender, held in by_contender.items()

@@ -30,7 +30,7 @@ def repetitions(overview: Overview, case: Case, contender: str, phase: str, name
             for place, ns in enumerate(taken_ns)
             if place % step == 0
         ]
-    title = f"{contender}: {overview.name(case)}, {case.sizes()}"
+    title = f"{contender}: {overview.label(case)}"
     flags = f" Flagged: {', '.join(sorted(result.flags))}." if result.flags else ""
     table = [
         [

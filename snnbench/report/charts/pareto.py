@@ -40,7 +40,7 @@ def scatter(overview: Overview, case: Case, phase: str, memory_phase: str, name:
         {"library": one, "ms": time / MS, "mib": held / MIB, "front": "yes" if one in best else "no"}
         for one, (time, held) in sorted(pairs.items(), key=lambda item: item[1])
     ]
-    title = f"{overview.name(case)}, {case.sizes()}"
+    title = f"{overview.label(case)}"
     return Chart(
         name=name,
         title=title,

@@ -37,7 +37,7 @@ def against(overview: Overview, cases: Sequence[Case], axis: str, phase: str, na
     ]
     sizes = [wording.size(case, axis) for case in cases]
     letter = cases[0].SIZES[axis][0]
-    title = f"{overview.name(cases[0])}, {cases[0].sizes(axis)}".rstrip(", ")
+    title = f"{overview.name(cases[0])}: {wording.sizes(cases[0], axis)}".rstrip(": ")
     cells = [[contender, *(_cell(by_size.get(size)) for size in sizes)] for contender, by_size in by_contender.items()]
     return Chart(
         name=name,

@@ -24,7 +24,7 @@ def bars(overview: Overview, case: Case, name: str) -> Chart:
         for phase in HALVES
     ]
     whole = [{"library": one, "ms": times["train"][one] / MS} for one in order if one in times["train"]]
-    title = f"{overview.name(case)}, {case.sizes()}"
+    title = f"{overview.label(case)}"
     shares = {one: times["backward"][one] / (times["forward"][one] + times["backward"][one]) for one in order}
     table = [
         [

@@ -63,7 +63,7 @@ def _power(exponent: float) -> str:
 
 def _table(overview: Overview, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
     """A row per contender, a column per phase; and remarks on contenders that grow faster than the work."""
-    where = f"{overview.name(cases[0])}, {cases[0].sizes(axis)}"
+    where = f"{overview.name(cases[0])}: {wording.sizes(cases[0], axis)}"
     cells: dict[str, dict[str, str]] = {}
     steep = []
     for phase in overview.phases:

@@ -8,7 +8,7 @@ from snnbench.measures.probes.levels import WORDS
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.report.wording import title
+from snnbench.report.wording import heading
 from snnbench.units import MIB
 from snnbench.worker.contention import others_cpus
 from snnbench.worker.durations import Summary, median_ns, pass_ns, summarise
@@ -21,7 +21,7 @@ SINGLE = {
 
 def line(recording: Recording, record: Record) -> str:
     """A cell in one line."""
-    name = f"{record.cell}  {record.label}, {title(record.case)}, {record.measure} {record.trial}"
+    name = f"{record.cell}  {record.label}, {heading(record.case)}, {record.measure} {record.trial}"
     return f"{name}: {record.outcome} ({recording.name})"
 
 
@@ -29,7 +29,7 @@ def lines(recording: Recording, record: Record) -> Iterator[str]:
     """All lines on a cell, without raw durations and the worker's output."""
     yield f"cell {record.cell} of {recording.folder}"
     yield f"{record.label} {record.version or ''}, {record.measure} {record.trial}: {record.outcome}"
-    yield title(record.case)
+    yield heading(record.case)
     yield f"on {recording.model or 'an unknown machine'}, started {record.started}" + (
         f", the worker lived {record.wall_s:g} s" if record.wall_s is not None else ""
     )

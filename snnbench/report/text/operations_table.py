@@ -9,7 +9,7 @@ from snnbench.analysis.operation_counts import DEFINITIONS, Counts
 from snnbench.cases.case import Case
 from snnbench.report.section import Report, Section, Table
 from snnbench.report.text.table import captions, to_csv
-from snnbench.report.wording import forward_title, title
+from snnbench.report.wording import forward_heading, title
 from snnbench.units import number, quantity
 
 Works = Sequence[tuple[Counts, Sequence[Case]]]
@@ -45,7 +45,7 @@ CSV_COLUMNS = ("case", "title", *VALUES, "samples", "reason")
 
 def report(works: Works) -> Report:
     """Tables of connections and neurons, a row for each work, and why numbers are missing or of a part of the batch."""
-    common, own = captions((counts.case for counts, _ in works), forward_title)
+    common, own = captions((counts.case for counts, _ in works), forward_heading)
     tables = [
         Table(("work", *columns), [_row(counts, own[counts.case], columns) for counts, _ in works], caption=heading)
         for heading, columns in (("connections", CONNECTIONS), ("neurons", NEURONS))

@@ -14,7 +14,7 @@ from snnbench.report.overview import Overview, find
 from snnbench.report.section import Report, Section, Table
 from snnbench.report.text import crossover_table, epoch_table, pipeline_table
 from snnbench.report.text.table import captions
-from snnbench.report.wording import model, remarks, title, varying_sizes
+from snnbench.report.wording import heading, model, remarks, varying_sizes
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
@@ -63,7 +63,7 @@ def _distances(overview: Overview) -> Iterator[Section]:
 def _captioned(overview: Overview, by_case: Mapping[Case, Table]) -> list[Table]:
     """The tables with rows. A caption is what differs between the cases; that of a single case is its title."""
     own = captions(overview.cases)[1]
-    names = own if len(own) > 1 else {case: title(case) for case in own}
+    names = own if len(own) > 1 else {case: heading(case) for case in own}
     return [replace(table, caption=names[case]) for case, table in by_case.items() if table.rows]
 
 

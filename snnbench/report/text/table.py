@@ -7,7 +7,7 @@ from typing import Any
 
 from snnbench.cases.case import Case
 from snnbench.printable import uncalculated
-from snnbench.report.wording import title
+from snnbench.report.wording import heading
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
@@ -29,7 +29,7 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def captions(cases: Iterable[Case], titled: Callable[[Case], str] = title) -> tuple[str, dict[Case, str]]:
+def captions(cases: Iterable[Case], titled: Callable[[Case], str] = heading) -> tuple[str, dict[Case, str]]:
     """The common part of the titles of all cases, and the rest of each title by case."""
     parts = {case: titled(case).replace(": ", ", ", 1).split(", ") for case in cases}
     common = [part for part in next(iter(parts.values()), []) if all(part in others for others in parts.values())]
