@@ -100,7 +100,9 @@ def _newer(line: Line) -> Iterator[str]:
         yield from ["workload"] if line["case"].get("workload", workloads.DEFAULT) != workloads.DEFAULT else []
     if line["schema"] < 8:
         for timing in line.get("phases", {}).values():
-            yield from (name for name in ("contested_ns", "contested_passes", "build_ns") if name in timing)
+            yield from (
+                name for name in ("contested_ns", "contested_passes", "build_ns", "enough_ns") if name in timing
+            )
             yield from ["timed_cpus"] if "timed_cpus" in timing.get("contention", {}) else []
         memory = line.get("memory") or {}
         yield from ["passes_ns"] if "passes_ns" in memory else []

@@ -221,3 +221,33 @@ def test_device_is_kept_busy_before_the_warm_up() -> None:
     assert (timing.busy_passes, timing.first_call_ns, timing.warmup_ns) == (10, 5000, [100, 100])
     assert timing.repetitions_ns == [100] * 4
     assert Bench().measure()[0].busy_passes == 0
+
+
+ENOUGH = replace(BUDGET, enough_ns=90 * MS)
+
+
+def test_pass_that_is_too_slow_to_matter_is_measured_once_on_new_content() -> None:
+    bench = Bench(first_ns=5000 * MS, pass_ns=100 * MS)
+    timing, outputs = bench.measure(ENOUGH)
+    once = [100 * MS]
+    assert timing == Timing(first_call_ns=5000 * MS, repetitions_ns=once, fresh_ns=once, enough_ns=90 * MS)
+    assert (outputs, bench.runs, len(bench.answers)) == (None, 2, 1)
+    assert [event for event in bench.events if event in ("ordered", "compared")] == ["ordered", "compared"]
+
+
+def test_slow_first_call_alone_leaves_nothing_out() -> None:
+    quick, _ = Bench(first_ns=5000 * MS, pass_ns=80 * MS).measure(ENOUGH)
+    assert (quick.warmup_ns, len(quick.repetitions_ns), quick.enough_ns) == ([80 * MS] * 2, 4, 0)
+    usual, _ = Bench(first_ns=80 * MS, pass_ns=100 * MS).measure(ENOUGH)
+    assert (usual.warmup_ns, len(usual.repetitions_ns), usual.enough_ns) == ([100 * MS] * 2, 4, 0)
+
+
+def test_second_pass_that_compiles_is_a_warm_up() -> None:
+    bench = Bench(first_ns=5000 * MS, pass_ns=100 * MS)
+
+    def run(prepared: Any) -> Any:
+        bench.compiled = min(2, bench.compiled + 1)
+        return bench.run(prepared)
+
+    timing, _ = measure(replace(bench.phase(), run=run), ENOUGH, bench.renewal, bench.clock)
+    assert (len(timing.repetitions_ns), timing.compilations, timing.enough_ns) == (4, 0, 0)
