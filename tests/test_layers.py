@@ -17,7 +17,18 @@ WORKER_SIDE = (
 """Packages from which a worker imports."""
 FROM_THE_BOTTOM_UP = (
     *WORKER_SIDE,
-    *("measures.harness", "machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
+    *(
+        "measures.harness",
+        "machine",
+        "environments",
+        "code",
+        "plan",
+        "recording",
+        "analysis",
+        "checking",
+        "run",
+        "run.slurm",
+    ),
     *("report", "report.text", "report.terminal", "report.charts", "measures.report"),
     *("report.page", "report.site", "cli", "__main__"),
 )

@@ -143,6 +143,8 @@ def _show(console: "Console", recording: "Recording") -> None:
     """The answer and the tables for a person, and the commands that show more."""
     from rich.text import Text
 
+    from snnbench.report import answer
+    from snnbench.report.overview import find
     from snnbench.report.terminal import drawing
     from snnbench.report.terminal.drawing import paragraph
     from snnbench.report.text import recording_tables
@@ -152,11 +154,15 @@ def _show(console: "Console", recording: "Recording") -> None:
     folder = recording.folder
     console.print()
     paragraph(console, f"recorded in {folder}")
-    for what, command in (
-        ("who is faster, by a test:", f"snnbench rank {shlex.quote(str(folder))}"),
-        ("charts, memory, scaling:", f"snnbench report {shlex.quote(str(folder))} --format html -o page.html"),
-    ):
-        paragraph(console, Text.assemble((f"{what:<26}", "dim"), command))
+    where = shlex.quote(str(folder))
+    steps = [
+        ("who is faster, by a test:", f"snnbench rank {where}"),
+        ("charts, memory, scaling:", f"snnbench report {where} --format html -o page.html"),
+    ]
+    if leader := answer.leader(find(recording)):
+        steps.insert(0, (f"the code of {leader.partition('/')[0]}:", f"snnbench show {leader} --code --in {where}"))
+    for what, command in steps:
+        paragraph(console, Text.assemble((f"{what:<26} ", "dim"), command))
 
 
 def _print(recording: "Recording") -> None:

@@ -27,20 +27,28 @@ def show(
     ] = False,
     trials: Annotated[int, typer.Option(min=1, help="Processes of a replay.")] = 3,
     log: Annotated[bool, typer.Option("--log", help="Print the output of a worker that failed.")] = False,
+    code: Annotated[
+        bool, typer.Option("--code", help="Print the code of the network in this library, for a script of your own.")
+    ] = False,
     samples: Annotated[bool, typer.Option("--samples", help="Print every raw duration.")] = False,
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
     """Print everything about a cell: outcome, checks, times, memory, settings.
 
-    --replay measures it again with the adapter and pins of this installation; no code from the recording runs.
+    --replay measures it again with the adapter and pins of this installation; no code from the recording runs. --code
+    prints how to build its network, also for the last cell of a library: snnbench show norse/box --code
     """
     from snnbench.recording import lookup
     from snnbench.report.text import cell_description
     from snnbench.run.progress import say
 
     folders = lookup.folders(where)
-    if listed := lookup.of_contender(cell, folders, lambda line: None):
+    listed = lookup.of_contender(cell, folders, lambda line: None)
+    if code:
+        _print_code(listed[-1][1] if listed else lookup.find(cell, folders, say)[1], adapter)
+        return
+    if listed:
         for recording, one in listed:
             typer.echo(cell_description.line(recording, one))
         return
@@ -57,6 +65,18 @@ def show(
         typer.echo(shown.log.rstrip() or "no log: only failed workers leave one")
     if replay:
         _again(recording, shown, trials, env, adapter)
+
+
+def _print_code(shown: "Record", adapter: AdapterOption) -> None:
+    """Print the code of a cell's network, from the adapter of this installation."""
+    from snnbench.adapter.contender import UnknownContender
+    from snnbench.adapter.discovery import discover
+    from snnbench.code import script
+
+    found = discover(tuple(adapter or ())).get(shown.library)
+    if found is None or shown.variant not in found.variants:
+        raise UnknownContender(f"{shown.label}: this installation has no such adapter; --adapter FILE names it")
+    typer.echo(script(found, found.variants[shown.variant], shown.case), nl=False)
 
 
 def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:

@@ -74,6 +74,12 @@ def leads(overview: Overview) -> dict[Case, Lead]:
     return result
 
 
+def leader(overview: Overview) -> str:
+    """The fastest contender of the first case; "" if nothing was timed."""
+    first = next(iter(leads(overview).values()), None)
+    return first.names[0] if first else ""
+
+
 def _ranked(overview: Overview, case: Case) -> list[Point]:
     """The contenders without a failed trial that have the best verdict of them, by their medians."""
     points = [point for point in overview.points(case, overview.headline) if not overview.failed(point)]

@@ -1,0 +1,103 @@
+"""Tests of the code of a network: values stand in place of a case's fields, and nothing of snnbench is left."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.discovery import discover
+from snnbench.adapter.reading import read
+from snnbench.code import NoCode, script
+from snnbench.code.script import OURS
+from snnbench.plan import config
+from tests.fakes import CASE
+from tests.plan.test_configs import CONFIGS
+
+HEADER = """
+import math
+import torch
+from library import Fast, Slow, unused
+from snnbench.adapter import Unsupported, require
+from snnbench.backends.torch import Neuron
+
+BACKEND = "torch"
+VARIANTS = {"fast": "one", "slow": "two"}
+"""
+BODY = """
+def neuron(case, variant):
+    if case.beta > 1:
+        raise Unsupported("no")
+    require(case, "float32 only", dtype="float32")
+    kinds = {"fast": Fast, "slow": Slow}
+    options = {"decay": case.beta}
+    if case.reset == "zero":
+        options["zero"] = True
+    reset = Fast.reset if variant == "fast" else None
+    return Neuron(lambda neurons: kinds[variant](**options, scale=scale(case)), gain=1 / (1 - case.beta), reset=reset)
+
+
+def scale(case):
+    return math.sqrt(case.threshold)
+"""
+
+
+def adapter(folder: Path, body: str = BODY) -> Adapter:
+    path = folder / "mine.py"
+    path.write_text(HEADER + body)
+    return read(path)
+
+
+def code(made: Adapter, variant: str = "fast") -> str:
+    return script(made, made.variants[variant], CASE)
+
+
+def test_fields_and_branches_are_those_of_the_case(tmp_path: Path) -> None:
+    text = code(adapter(tmp_path))
+    assert "options = {'decay': 0.91}" in text and "def scale():\n    return math.sqrt(1.0)" in text
+    assert "make_layer = lambda neurons: Fast(**options, scale=scale())" in text
+    assert (
+        "reset = Fast.reset" in text
+        and "        reset(layer)" in text
+        and "layer(linear(x) * (1 / (1 - 0.91)))" in text
+    )
+    for gone in ("case", "variant", "Slow", "unused", "snnbench", "Unsupported", "require", "zero"):
+        assert gone not in text, gone
+
+
+def test_another_variant_has_its_own_code(tmp_path: Path) -> None:
+    text = code(adapter(tmp_path), "slow")
+    assert "Slow(**options" in text and "reset" not in text and "Fast" not in text
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("\n\ndef neuron(case, variant):\n    return made(case)\n", "decides at run time what it builds"),
+        ("\n\ndef build(case, weights, variant):\n    return Network(Fast, [])\n", "builds a whole network of its own"),
+        ("\n\ndef neuron(case, variant):\n    return Neuron(compiled(Fast))\n", "uses snnbench's compiled"),
+    ],
+)
+def test_network_without_code_has_a_reason(tmp_path: Path, body: str, reason: str) -> None:
+    made = adapter(tmp_path, body)
+    if "compiled" in body:
+        made.path.write_text(made.path.read_text().replace("import Neuron", "import Neuron, compiled"))
+    with pytest.raises(NoCode, match=f"mine: its adapter {reason}"):
+        code(made)
+
+
+def test_code_of_every_contender_of_quick_compiles_and_imports_nothing_of_the_harness() -> None:
+    adapters = discover(())
+    works = config.expand(config.load(CONFIGS / "quick.toml", default_threads=2), adapters)
+    written = 0
+    for work in works:
+        made = adapters[work.library]
+        try:
+            text = script(made, made.variants[work.variant], work.case)
+        except NoCode as error:
+            assert work.library == "spyx", error
+            continue
+        imports = [each.module or "" for each in ast.walk(ast.parse(text)) if isinstance(each, ast.ImportFrom)]
+        assert not [name for name in imports if name.startswith(OURS)]
+        written += 1
+    assert written == len(works) - 1

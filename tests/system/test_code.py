@@ -1,0 +1,64 @@
+"""Tests that the code of a network, pasted into a file, runs in its library with the spikes of the reference."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from snnbench.adapter.discovery import discover
+from snnbench.cases import reference
+from snnbench.code import script
+from snnbench.environments import store
+from snnbench.plan import config
+from snnbench.workloads.linear_lif import Problem
+from tests.plan.test_configs import CONFIGS
+
+ROOT = Path(__file__).parents[2]
+SIZES = {"neurons": [48], "batch": [8], "time_steps": [40], "layers": [2]}
+IN_TORCH = """
+for linear, name in zip(linears, ("0", "1")):
+    linear.weight.data, linear.bias.data = (torch.from_numpy(given[kind + name]) for kind in ("weight", "bias"))
+x = torch.from_numpy(given["x"])
+spikes = network(x.transpose(0, 1) if batch_first else x).detach()
+numpy.save("spikes.npy", (spikes.transpose(0, 1) if batch_first else spikes).numpy())
+"""
+IN_JAX = """
+params = [(given["weight" + name], given["bias" + name]) for name in ("0", "1")]
+numpy.save("spikes.npy", network(params, given["x"]))
+"""
+LIBRARIES = ("fused", "jax-scan", "norse", "rockpool", "sinabs", "snntorch", "spikingjelly", "torch-loop")
+FEW = 1e-4
+"""The share of spikes that rounding may decide otherwise."""
+
+
+@pytest.mark.libraries
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_pasted_code_runs_and_has_the_spikes_of_the_reference(tmp_path: Path, library: str) -> None:
+    adapters = discover(())
+    loaded = config.load(CONFIGS / "quick.toml", default_threads=1, axes=SIZES)
+    work = next(one for one in config.expand(loaded, adapters) if one.library == library)
+    adapter = adapters[library]
+    variant = adapter.variants[work.variant]
+    problem = Problem(work.case)
+    layers, x = problem.layers(), problem.input(0)
+    arrays = {"x": x}
+    for number, (weight, bias) in enumerate(layers):
+        arrays |= {f"weight{number}": weight, f"bias{number}": bias}
+    np.savez(tmp_path / "given.npz", **{name: one.astype(np.float32) for name, one in arrays.items()})
+    text = script(adapter, variant, work.case)
+    (tmp_path / "pasted.py").write_text(text)
+    ending = IN_TORCH if variant.backend == "torch" else IN_JAX
+    given = f"\nimport numpy\ngiven, batch_first = numpy.load('given.npz'), {variant.order == 'BTN'}\n"
+    (tmp_path / "compared.py").write_text(text + given + ending)
+    environment = store.sync(store.plan(adapter, work.variant, cuda=False), lambda line: None)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)} if library == "fused" else {**os.environ, "PYTHONPATH": ""}
+    for name in ("pasted", "compared"):
+        command = [str(environment.python), f"{name}.py"]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stdout.endswith(" spikes a step\n")
+    expected = reference.network_forward(layers, x, work.case)[-1].spikes
+    got = np.load(tmp_path / "spikes.npy")
+    assert expected.mean() > 0.01 and (got != expected).mean() <= FEW
