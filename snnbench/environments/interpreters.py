@@ -1,7 +1,8 @@
 """Interpreters: the Python of each contender, in a managed environment or in the current one."""
 
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from snnbench.adapter.declaration import Adapter
 from snnbench.cases.case import Case
 from snnbench.digest import digest
 from snnbench.environments import store
+from snnbench.environments.store import Environment
 from snnbench.environments.uv_program import EnvironmentFailed
 
 Say = Callable[[str], None]
+SIDE_BY_SIDE = 2
+"""Environments that are made at once. More of them would compile modules that one takes from another made before."""
 EnvironmentKey = tuple[Contender, tuple[str, ...]]
 """A contender, and the packages that its work needs beside those of its adapter: works of one place share a Python."""
 
@@ -52,15 +56,41 @@ def interpreters(
         wanted[there] = work.case.workload, runs or wanted.get(there, ("", False))[1]
     if not managed:
         return dict.fromkeys(wanted, unmanaged(store.current(), "current"))
-    by_place = {}
-    for there, (workload, runs) in wanted.items():
+    planned: dict[EnvironmentKey, Environment | EnvironmentFailed] = {}
+    for there, (workload, _) in wanted.items():
         (library, variant), _ = there
         try:
-            environment = store.plan(adapters[library], variant, cuda, workload)
-            if runs:
-                store.sync(environment, say)
-            versions = store.versions(environment.python) if store.is_ready(environment) else {}
-            by_place[there] = Interpreter(environment.python, environment.key, versions)
+            planned[there] = store.plan(adapters[library], variant, cuda, workload)
+        except EnvironmentFailed as error:
+            planned[there] = error
+    made = _made([one for there, one in planned.items() if wanted[there][1] and isinstance(one, Environment)], say)
+    by_place = {}
+    for there, one in planned.items():
+        try:
+            if isinstance(one, EnvironmentFailed):
+                raise one
+            if failure := made.get(one.key):
+                raise failure
+            if wanted[there][1]:
+                store.sync(one, say)  # it is there, and gets the names of all of its adapters
+            versions = store.versions(one.python) if store.is_ready(one) else {}
+            by_place[there] = Interpreter(one.python, one.key, versions)
         except EnvironmentFailed as error:
             by_place[there] = Interpreter(Path(), "", {}, str(error))
     return by_place
+
+
+def _made(environments: Sequence[Environment], say: Say) -> dict[str, EnvironmentFailed]:
+    """Make the missing ones of these environments side by side. Returns the failures, by key."""
+    missing = {one.key: one for one in environments if not store.is_ready(one)}
+    if not missing:
+        return {}
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        ends = {key: threads.submit(store.sync, one, say) for key, one in missing.items()}
+    failures = {}
+    for key, end in ends.items():
+        try:
+            end.result()
+        except EnvironmentFailed as error:
+            failures[key] = error
+    return failures

@@ -80,9 +80,22 @@ def run(request: RunRequest) -> Recording:
 def _rounds(works: Sequence[Work], writer: Writer, protocol: Protocol) -> Iterator[list[Cell]]:
     """The rounds of a race, each once."""
     last: list[Cell] = []
-    while (cells_due := race.due(works, reading.read(writer.folder).records, protocol)) and cells_due != last:
+    while True:
+        records = reading.read(writer.folder).records
+        cells_due = race.due(works, records, protocol)
+        if not cells_due or cells_due == last:
+            return
+        for case, present in race.standings(records, race.headline(protocol)).items() if last else ():
+            say(f"{case.kind}, {case.sizes()}: {_standing(present)}")
         yield cells_due
         last = cells_due
+
+
+def _standing(present: race.Standing) -> str:
+    """A race so far, in a line."""
+    if present.unknown:
+        return f"{present.leader} is in front, and {', '.join(present.unknown)} may be as fast"
+    return f"{present.leader} leads" + (f", level with {', '.join(present.level)}" if present.level else "")
 
 
 def _left(part: Sequence[Cell], same: RunContext, done: Collection[str]) -> list[Cell]:
