@@ -89,7 +89,12 @@ LayersOption = Annotated[list[int] | None, _axis("-L", "--layers", metavar="L", 
 DeviceOption = Annotated[list[str] | None, _axis("--device", metavar="NAME", help="cpu or cuda.")]
 DtypeOption = Annotated[list[str] | None, _axis("--dtype", metavar="NAME", help="float32, bfloat16 or float16.")]
 ProfileOption = Annotated[
-    list[str] | None, _axis("--profile", metavar="NAME", help="The reset: subtract, zero, or another profile.")
+    list[str] | None,
+    _axis(
+        "--profile",
+        metavar="NAME",
+        help="How the neuron resets: subtract (by subtraction), zero (to zero), or another profile.",
+    ),
 ]
 EnvOption = Annotated[
     Env, typer.Option("--env", help="managed: environments made from each adapter's pins; current: this Python.")

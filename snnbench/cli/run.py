@@ -136,7 +136,8 @@ def _forecast(request: "RunRequest") -> None:
         say(f"left out: {error}")
         recordings = []
     forecasts = forecast(works, protocol, adapters, recordings, str(facts["model"]), limits)
-    show(lambda _: forecast_table.report(forecasts))
+    most = protocol.trials if protocol.is_race else 0
+    show(lambda _: forecast_table.report(forecasts, most, request.budget_s))
 
 
 def _show(console: "Console", recording: "Recording") -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from snnbench import workloads
 from snnbench.adapter.contender import Contender, Work, label
 from snnbench.adapter.declaration import Adapter
+from snnbench.analysis import race
 from snnbench.cases import nodes
 from snnbench.cases.case import Case
 from snnbench.plan.cell import Cell, cells
@@ -92,8 +93,11 @@ def forecast(
     model: str,
     limits: Limits,
 ) -> list[Forecast]:
-    """The forecast of each work on this model of machine; memory is from recordings of any machine."""
-    plan = cells(works, protocol)
+    """The forecast of each work on this model of machine; memory is from recordings of any machine.
+
+    Of a race it has the first trials, which every contender has.
+    """
+    plan = race.due(works, (), protocol) if protocol.is_race else cells(works, protocol)
     by_work = defaultdict[Work, list[Cell]](list)
     for cell in plan:
         by_work[Work(cell.case, cell.library, cell.variant)].append(cell)

@@ -119,3 +119,13 @@ def test_table_and_summary(adapters: dict[str, Adapter]) -> None:
     assert lines[-1].startswith("24 cells, about ") and lines[-1].endswith(
         "; 4 of them do not fit; 8 of them are skipped"
     )
+
+
+def test_race_has_its_first_trials_and_a_budget_says_how_many_cells_end(adapters: dict[str, Adapter]) -> None:
+    protocol = PROTOCOL.model_copy(update={"until": "certain"})
+    works = [Work(BASE, name, "default") for name in ("a", "b")]
+    planned_race = forecast(works, protocol, adapters, [recorded(10)], MODEL, LIMITS)
+    assert [one.cells for one in planned_race] == [1, 1]
+    text = forecast_table.summary(planned_race, protocol.trials, 0.5 * sum(one.seconds or 0 for one in planned_race))
+    assert "about 1 of them end within" in text
+    assert text.endswith(f"a race: contenders that may lead have up to {protocol.trials} trials")

@@ -14,8 +14,11 @@ from snnbench.units import quantity
 LOWER_BOUND = ">=: the bytes of the arrays alone, since no recording has this contender's memory"
 
 
-def report(forecasts: Sequence[Forecast]) -> Report:
-    """A table for each case, then all that does not fit, and the whole time."""
+def report(forecasts: Sequence[Forecast], most: int = 0, budget_s: float | None = None) -> Report:
+    """A table for each case, then all that does not fit, and the whole time.
+
+    `most` are the trials of a race, 0 for no race. `budget_s` is the time that the run may take.
+    """
     by_case: dict[Case, list[Forecast]] = {}
     for each in forecasts:
         by_case.setdefault(each.work.case, []).append(each)
@@ -23,7 +26,7 @@ def report(forecasts: Sequence[Forecast]) -> Report:
     tables = [replace(_table(group), caption=own[case]) for case, group in by_case.items()]
     legend = [LOWER_BOUND] if any(one.is_lower_bound for one in forecasts) else []
     shown = Section("forecast", "", tables=tables, closing=legend, remarks=list(too_much(forecasts)))
-    return Report(notes=[f"all cases: {common}"], sections=[shown], ending=[summary(forecasts)])
+    return Report(notes=[f"all cases: {common}"], sections=[shown], ending=[summary(forecasts, most, budget_s)])
 
 
 def _table(forecasts: Sequence[Forecast]) -> Table:
@@ -47,13 +50,19 @@ def too_much(forecasts: Sequence[Forecast]) -> Iterator[str]:
             yield f"{words}: {own[case] or case.sizes()}: {', '.join(contenders)}"
 
 
-def summary(forecasts: Sequence[Forecast]) -> str:
-    """`88 cells, about 12 min; 3 of them do not fit`."""
+def summary(forecasts: Sequence[Forecast], most: int = 0, budget_s: float | None = None) -> str:
+    """`88 cells, about 12 min; 3 of them do not fit`, and what a race adds and a budget leaves out."""
     count = sum(one.cells for one in forecasts)
     unknown = sum(one.cells for one in forecasts if one.seconds is None)
     parts = [counted(count, "cell")]
     if unknown < count:
         parts[0] += f", about {format_duration(sum(one.seconds or 0.0 for one in forecasts))}"
+    if budget_s and unknown < count:
+        seconds = sum(one.seconds or 0.0 for one in forecasts)
+        fitting = min(count, int(budget_s * (count - unknown) / seconds)) if seconds else count
+        parts.append(f"about {fitting} of them end within {format_duration(budget_s)}")
+    if most:
+        parts.append(f"a race: contenders that may lead have up to {most} trials")
     if unknown:
         parts.append(f"the time of {unknown} is unknown: no recording in results/ on this model of machine")
     for words, kinds in (("do not fit", TOO_LARGE), ("exceed the timeout", ("timeout",)), ("are skipped", SKIPPED)):
