@@ -80,7 +80,7 @@ def run(
     if quiet:
         typer.echo(recording.folder)
     elif console := terminal():
-        _show(console, recording)
+        _show(console, recording, request)
     else:
         _print(recording)
     require_finished(unfinished)
@@ -140,10 +140,11 @@ def _forecast(request: "RunRequest") -> None:
     show(lambda _: forecast_table.report(forecasts, most, request.budget_s))
 
 
-def _show(console: "Console", recording: "Recording") -> None:
-    """The answer and the tables for a person, and the commands that show more."""
+def _show(console: "Console", recording: "Recording", request: "RunRequest") -> None:
+    """The answer and the tables for a person, what the leaders are, and the commands that show more."""
     from rich.text import Text
 
+    from snnbench.adapter.discovery import discover
     from snnbench.report import answer
     from snnbench.report.overview import find
     from snnbench.report.terminal import drawing
@@ -160,8 +161,12 @@ def _show(console: "Console", recording: "Recording") -> None:
         ("who is faster, by a test:", f"snnbench rank {where}"),
         ("charts, memory, scaling:", f"snnbench report {where} --format html -o page.html"),
     ]
-    if leader := answer.leader(find(recording)):
-        steps.insert(0, (f"the code of {leader.partition('/')[0]}:", f"snnbench show {leader} --code --in {where}"))
+    ahead = answer.ahead(find(recording))
+    adapters = discover(request.adapter_files)
+    for library in dict.fromkeys(name.partition("/")[0] for name in ahead):
+        paragraph(console, Text.assemble((f"{library}: ", "dim"), adapters[library].about))
+    if ahead:
+        steps.insert(0, (f"the code of {ahead[0].partition('/')[0]}:", f"snnbench show {ahead[0]} --code --in {where}"))
     for what, command in steps:
         paragraph(console, Text.assemble((f"{what:<26} ", "dim"), command))
 

@@ -74,10 +74,10 @@ def leads(overview: Overview) -> dict[Case, Lead]:
     return result
 
 
-def leader(overview: Overview) -> str:
-    """The fastest contender of the first case; "" if nothing was timed."""
-    first = next(iter(leads(overview).values()), None)
-    return first.names[0] if first else ""
+def ahead(overview: Overview) -> list[str]:
+    """The fastest two contenders of each case, the fastest of the first case first."""
+    each = ([*lead.leaders, *lead.behind][:2] for lead in leads(overview).values())
+    return list(dict.fromkeys(point.contender for two in each for point in two))
 
 
 def _ranked(overview: Overview, case: Case) -> list[Point]:
@@ -189,7 +189,8 @@ def _answer(overview: Overview, run: Sequence[Lead], axis: str) -> tuple[str, st
     contended = list(dict.fromkeys(name for one in run for name in one.contended))
     if len(leaders) == 1:
         if any(one.behind for one in run):
-            return where, f"{times[0]} leads{of}.{closing}"
+            surely = " for certain" if run[0].race else ""
+            return where, f"{times[0]} leads{of}{surely}.{closing}"
         among = "without a failed trial" if failed else "with a time"
         return where, f"{times[0]} is the only {leaders[0].verdict} one {among}.{closing}"
     if run[0].race:

@@ -86,7 +86,7 @@ def _rounds(works: Sequence[Work], writer: Writer, protocol: Protocol) -> Iterat
         if not cells_due or cells_due == last:
             return
         for case, present in race.standings(records, race.headline(protocol)).items() if last else ():
-            say(f"{case.kind}, {case.sizes()}: {_standing(present)}")
+            say(f"so far, {case.kind}, {case.sizes()}: {_standing(present)}")
         yield cells_due
         last = cells_due
 
@@ -94,7 +94,7 @@ def _rounds(works: Sequence[Work], writer: Writer, protocol: Protocol) -> Iterat
 def _standing(present: race.Standing) -> str:
     """A race so far, in a line."""
     if present.unknown:
-        return f"{present.leader} is in front, and {', '.join(present.unknown)} may be as fast"
+        return f"{present.leader} is in front; {', '.join(present.unknown)} may still be as fast, and go on"
     return f"{present.leader} leads" + (f", level with {', '.join(present.level)}" if present.level else "")
 
 

@@ -35,10 +35,11 @@ def recording(finished: tuple[Workspace, Any]) -> Path:
 
 def test_run_prints_only_its_table_on_standard_output(finished: tuple[Workspace, Any]) -> None:
     _, done = finished
-    heading, machine, answer, title, header, _, *rows, ratio, checked = filter(None, done.stdout.splitlines())
+    heading, machine, answer, title, header, _, *rows, exact, ratio, checked = filter(None, done.stdout.splitlines())
     assert heading.startswith("## ") and "_tiny_" in heading
     assert machine.endswith("6 of 6 cells measured.")
     assert answer.startswith("Reset by subtraction, CPU: 24 neurons, batch 5, 12 steps: ")
+    assert exact.startswith("exact: the spikes and gradients of the float64 reference")
     assert ratio.startswith("ratio: time over that of good; x floor: ")
     assert title.startswith("### reset by subtraction, CPU: 24 neurons, batch 5, 12 steps, float32 (ieee)")
     assert header.startswith(

@@ -81,13 +81,15 @@ def test_one_trial_shows_a_large_factor_only() -> None:
     assert sentence(*steady("a", 2.0), *steady("b", 5.9)) == (
         "a (2 ms) is in front of b (5.9 ms), but one trial shows no difference below a factor of 3."
     )
-    assert sentence(*steady("a", 2.0), *steady("b", 6.1)).startswith("a (2 ms) leads. It is 3.05 times as fast")
+    assert sentence(*steady("a", 2.0), *steady("b", 6.1)).startswith(
+        "a (2 ms) leads for certain. It is 3.05 times as fast"
+    )
     section = sections.headline(find(recording(*steady("a", 2.0))))
     assert "1 trial: no interval can be given" in section.closing[-1]
 
 
 def test_single_trial_beside_several_decides_by_the_rule_of_a_race() -> None:
-    assert sentence(*steady("a", 2.0, 2.1), *steady("b", 9.0)).startswith("a (2.05 ms) leads.")
+    assert sentence(*steady("a", 2.0, 2.1), *steady("b", 9.0)).startswith("a (2.05 ms) leads for certain.")
 
 
 def test_many_ties_are_counted() -> None:

@@ -238,7 +238,7 @@ def test_heading_of_a_recording_has_machine_and_coverage() -> None:
 def test_level_of_headings() -> None:
     text = reported(recording(timed("a", train=1.0), name="monday"), level=3)
     assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ["monday"]
-    assert text.endswith("|\n") and not text.endswith("\n\n")
+    assert text.endswith("format\n") and not text.endswith("\n\n")
 
 
 def test_empty_recording_is_a_heading() -> None:

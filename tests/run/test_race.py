@@ -62,7 +62,9 @@ def test_one_trial_of_a_slow_contender_is_enough_and_the_leader_has_all_phases(r
         ("slow", "time", 0, ("train",)),
     ]
     assert done.returncode == 0 and recording.finished and recording.planned == 4
-    answer = re.search(r"fast \([\d.]+ ms\) leads. It is [\d.]+ times as fast as the next, slow.", done.stdout)
+    answer = re.search(
+        r"fast \([\d.]+ ms\) leads for certain. It is [\d.]+ times as fast as the next, slow.", done.stdout
+    )
     assert answer, done.stdout
 
 

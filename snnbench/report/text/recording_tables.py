@@ -18,7 +18,8 @@ from snnbench.report.wording import heading, model, remarks, varying_sizes
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
-RATIO = "ratio: time over that of {}; x floor: time over the least time for its products and bytes"
+RATIO = "ratio: time over that of {}; x floor: time over the least that this machine needs for the products and bytes"
+EXACT = "exact: the spikes and gradients of the float64 reference, up to the rounding of the case's own number format"
 DISTANCES = (
     "library",
     "held to its own rule",
@@ -46,7 +47,8 @@ def _times(overview: Overview) -> Iterator[Section]:
     """A table of each case."""
     measured = {case: measurements(case, of, overview.baseline) for case, of in overview.results.items()}
     has_ratios = any("ratio" in table.columns for table in measured.values())
-    legend = [RATIO.format(overview.baseline)] if has_ratios else []
+    legend = [EXACT] if any(one.verdict == "exact" for each in overview.results.values() for one in each) else []
+    legend += [RATIO.format(overview.baseline)] if has_ratios else []
     common, own = captions(overview.cases)
     shared = [f"All cases: {common}."] if len(own) > 1 else []
     yield Section("times", "", shared, tables=_captioned(overview, measured), closing=legend)
