@@ -87,6 +87,8 @@ def _rounds(works: Sequence[Work], writer: Writer, protocol: Protocol) -> Iterat
             return
         for case, present in race.standings(records, race.headline(protocol)).items() if last else ():
             say(f"so far, {case.kind}, {case.sizes()}: {_standing(present)}")
+        done = sum(not record.repeated(one.outcome) for one in records)
+        writer.plan({"planned": done + len(cells_due)})
         yield cells_due
         last = cells_due
 
