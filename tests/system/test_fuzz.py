@@ -127,7 +127,7 @@ def use(folder: Path) -> None:
     texts += [f"{one.where} {one.text}" for one in checking.check(folder)]
     try:
         compared = compare.compare(recording, BASE, Thresholds(), allowed=("machine", "protocol"))
-        assert all(cell.word for cell in compared.cells)
+        assert all(cell.word for cell in compared.each)
     except Incomparable as error:
         texts.append(str(error))
     try:

@@ -65,7 +65,7 @@ def test_right_neuron_is_exact_and_wrong_ones_are_incorrect(folder: Path) -> Non
     adapters = [folder / f"{name}.py" for name in NEURONS]
     settings = [part for key, value in TINY.items() for part in ("--set", f"{key}={value}")]
     done = process(folder, *run_arguments(folder / "held.toml", adapters, "--set", 'baseline="right"', *settings))
-    assert "held subtract, T=25, N=40, B=4" in done.stdout, done.stderr
+    assert "held, reset by subtraction, CPU, 25 steps, 40 neurons, batch 4" in done.stdout, done.stderr
     assert "currents held for 10 steps" in done.stdout
     (recording,) = recordings(folder)
     outcomes = {(line["library"], line["case"]["hold"]): line["outcome"] for line in lines(recording)}

@@ -63,14 +63,14 @@ def test_rank_draws_one_table_a_case(tmp_path: Path, columns: int) -> None:
     shown = screen(tmp_path, columns, "rank", NEW)
     assert shown.status == 0
     assert_fits(shown)
-    headings = [line for line in shown.lines if line in ("train, subtract", "train, zero")]
+    headings = [line for line in shown.lines if line in ("train, reset by subtraction", "train, reset to zero")]
     assert len(headings) == 2 and "inference" not in shown.text and "geometric mean" not in shown.text
     assert "▲ slower" in shown.text and "▼ faster" in shown.text
 
 
 def test_rank_of_a_named_phase(tmp_path: Path) -> None:
     shown = screen(tmp_path, 120, "rank", NEW, "--phase", "inference")
-    assert "inference, zero" in shown.lines and "train, zero" not in shown.lines
+    assert "inference, reset to zero" in shown.lines and "train, reset to zero" not in shown.lines
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
@@ -129,8 +129,10 @@ def test_dry_run_draws_a_table_for_each_case(tmp_path: Path, columns: int) -> No
     shown = screen(tmp_path, columns, "run", "--config", "quick", "--set", "case.threads=1", "--dry-run")
     assert shown.status == 0
     assert_fits(shown)
-    assert len([line for line in shown.lines if line in ("subtract", "zero")]) == 2
-    assert "39 cells" in shown.text
+    assert len([line for line in shown.lines if line in ("reset by subtraction", "reset to zero")]) == 2
+    assert "13 cells" in shown.text and "a race: contenders that may lead have up to 12 trials" in " ".join(
+        shown.text.split()
+    )
 
 
 def test_show_draws_a_card(tmp_path: Path) -> None:

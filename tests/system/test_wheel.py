@@ -17,6 +17,7 @@ pytestmark = pytest.mark.libraries
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 600
 CHANGES = (
+    'protocol.until="all"',
     "protocol.trials=1",
     "protocol.memory_trials=0",
     "protocol.remeasure=0",
