@@ -159,6 +159,7 @@ def _is_too_slow(phase: Phase, timing: Timing, budget: Budget, renewal: Renewal,
     renewal.compare()
     if repetition.wall_ns <= budget.enough_ns or phase.compilations() > compiled:
         timing.warmup_ns.append(repetition.wall_ns)
+        renewal.reload()  # repetitions of several passes are on content 0
         return False
     timing.enough_ns = budget.enough_ns
     timing.fresh_ns.append(repetition.wall_ns)

@@ -236,7 +236,10 @@ def test_pass_that_is_too_slow_to_matter_is_measured_once_on_new_content() -> No
 
 
 def test_slow_first_call_alone_leaves_nothing_out() -> None:
-    quick, _ = Bench(first_ns=5000 * MS, pass_ns=80 * MS).measure(ENOUGH)
+    bench = Bench(first_ns=5000 * MS, pass_ns=80 * MS)
+    quick, _ = bench.measure(replace(ENOUGH, min_repetition_ns=500 * MS))
+    assert (quick.passes, bench.events.count("loaded"), bench.events.count("reloaded")) == (7, 1, 1)
+    assert bench.events.index("loaded") < bench.events.index("reloaded"), "repetitions are on content 0"
     assert (quick.warmup_ns, len(quick.repetitions_ns), quick.enough_ns) == ([80 * MS] * 2, 4, 0)
     usual, _ = Bench(first_ns=80 * MS, pass_ns=100 * MS).measure(ENOUGH)
     assert (usual.warmup_ns, len(usual.repetitions_ns), usual.enough_ns) == ([100 * MS] * 2, 4, 0)
