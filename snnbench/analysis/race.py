@@ -71,14 +71,17 @@ class Standing:
 
 
 def standing(times: Times) -> Standing | None:
-    """The standing after the last look that the trials allow; None without a time."""
+    """The standing after the last look that the trials allow; None without a time.
+
+    A look needs its trials of every contender that is not slower, so a round that was cut short makes nobody certain.
+    """
     running = [name for name, trials in times.items() if trials]
     slower: dict[str, float] = {}
     present = None
     for count in LOOKS:
-        logs = {name: [log(ns) for ns in times[name][:count]] for name in running if len(times[name]) >= count}
-        if not logs:
+        if not running or any(len(times[name]) < count for name in running):
             break
+        logs = {name: [log(ns) for ns in times[name][:count]] for name in running}
         leader = min(logs, key=lambda name: fmean(logs[name]))
         ratios = {
             name: [one - other for one, other in zip(trials, logs[leader], strict=True)]
@@ -142,11 +145,11 @@ def due(works: Sequence[Work], records: Collection[Record], protocol: Protocol) 
     fastest first. Then the trials up to the next look of those that may lead, in a random order within a trial. When
     all races are over, one more trial of those has all phases, and their memory is measured.
     """
-    there = {_name(one) for one in records if not repeated(one.outcome)}
+    there = {name(one) for one in records if not repeated(one.outcome)}
     phase = headline(protocol)
 
     def missing(cells: Iterable[Cell]) -> list[Cell]:
-        return [cell for cell in cells if _name(cell) not in there]
+        return [cell for cell in cells if name(cell) not in there]
 
     if first := missing(_cell(work, 0, phases=(phase,)) for work in _in_turns(works)):
         return first
@@ -169,7 +172,8 @@ def _cell(work: Work, trial: int, measure: Measure = "time", phases: tuple[str, 
     return Cell(work.case, work.library, work.variant, trial, measure, phases=phases)
 
 
-def _name(one: Cell | Record) -> tuple[Case, str, str, str, int]:
+def name(one: Cell | Record) -> tuple[Case, str, str, str, int]:
+    """What tells a cell of a race from the others."""
     return one.case, one.library, one.variant, one.measure, one.trial
 
 

@@ -57,7 +57,9 @@ def leads(overview: Overview) -> dict[Case, Lead]:
         (case, overview.headline, {point.contender: _side(overview, point) for point in points})
         for case, points in ranked.items()
     ]
-    races = race.standings(overview.recording.records, overview.headline)
+    names = {(case, point.contender) for case, points in ranked.items() for point in points}
+    records = [one for one in overview.recording.records if (one.case, one.label) in names]
+    races = race.standings(records, overview.headline)
     result = {}
     for (case, _, sides), words in zip(fields, pairs(fields, "", TEST), strict=True):
         first, *others = ranked[case]

@@ -54,7 +54,9 @@ def run(request: RunRequest) -> Recording:
         missing: list[Cell] = []
         try:
             for part in (
-                _rounds(works, writer, protocol) if protocol.is_race else parts(plan, request.test, writer.folder, same)
+                _rounds(works, writer, protocol, request.retry)
+                if protocol.is_race
+                else parts(plan, request.test, writer.folder, same)
             ):
                 with shown(_left(part, same, writer.done(request.retry)), same.effort) as progress:
                     Executor(same, InFolder(writer), progress, request.retry, stops_early, budget).execute(part, cards)
@@ -65,11 +67,15 @@ def run(request: RunRequest) -> Recording:
             say(f"{writer.folder}: all records are kept, and the same command continues")
             raise
         recording = reading.read(writer.folder)
-        if stops_early or protocol.is_race:
-            writer.plan({"planned": len(recording.records) + (len(missing) if budget else 0)})
         again = sum(record.repeated(one.outcome) for one in recording.records)
-        writer.finish(not again and not (budget and budget.is_over()))
-        if budget and budget.is_over():
+        if protocol.is_race:
+            missing = race.due(works, recording.records, protocol)
+            writer.plan({"planned": len(recording.records) - again + len(missing)})
+        elif stops_early:
+            writer.plan({"planned": len(recording.records)})
+        is_cut = bool(budget and budget.is_over() and missing)
+        writer.finish(not again and not is_cut)
+        if budget and is_cut:
             writer.close(f"the budget of {format_duration(budget.seconds)} is over")
             say(f"{writer.folder}: the budget is over; the same command goes on")
     if again:
@@ -77,20 +83,21 @@ def run(request: RunRequest) -> Recording:
     return reading.read(writer.folder)
 
 
-def _rounds(works: Sequence[Work], writer: Writer, protocol: Protocol) -> Iterator[list[Cell]]:
-    """The rounds of a race, each once."""
-    last: list[Cell] = []
+def _rounds(works: Sequence[Work], writer: Writer, protocol: Protocol, retry: Collection[str]) -> Iterator[list[Cell]]:
+    """The rounds of a race. Each cell is in one of them, also one that ended with a kind in `retry` before."""
+    ran: set[tuple[Any, ...]] = set()
     while True:
         records = reading.read(writer.folder).records
-        cells_due = race.due(works, records, protocol)
-        if not cells_due or cells_due == last:
+        counting = [one for one in records if race.name(one) in ran or not record.repeated(one.outcome, retry)]
+        cells_due = [cell for cell in race.due(works, counting, protocol) if race.name(cell) not in ran]
+        if not cells_due:
             return
-        for case, present in race.standings(records, race.headline(protocol)).items() if last else ():
+        for case, present in race.standings(records, race.headline(protocol)).items() if ran else ():
             say(f"so far, {case.kind}, {case.sizes()}: {_standing(present)}")
-        done = sum(not record.repeated(one.outcome) for one in records)
+        done = sum(not record.repeated(one.outcome) for one in counting)
         writer.plan({"planned": done + len(cells_due)})
         yield cells_due
-        last = cells_due
+        ran |= set(map(race.name, cells_due))
 
 
 def _standing(present: race.Standing) -> str:

@@ -73,6 +73,13 @@ def test_contender_that_left_stays_slower_and_its_few_trials_are_enough() -> Non
     assert present and present.trials == 4 and present.slower.keys() == {"c"} and present.unknown == ("b",)
 
 
+def test_round_that_was_cut_short_makes_nobody_certain_and_goes_on() -> None:
+    present = race.standing({"a": times(1, 2), "b": [1.1], "c": [9.0]})
+    assert present and (present.trials, present.unknown, present.is_certain) == (1, ("b",), False)
+    cut = [*trials("a", 1.0, 1.0), *trials("b", 1.1), *trials("c", 9.0)]
+    assert due(*cut) == [("b", "time", 1, ("train",))]
+
+
 def test_only_contenders_whose_trials_all_did_the_work_take_part() -> None:
     records = [*trials("a", 2.0), deviating("b", train=0.1), *trials("c", 1.0), failed("c", "crash", "died", trial=1)]
     assert race.standings(records, "train")[CASE].running == ("a",)

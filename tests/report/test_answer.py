@@ -92,6 +92,12 @@ def test_single_trial_beside_several_decides_by_the_rule_of_a_race() -> None:
     assert sentence(*steady("a", 2.0, 2.1), *steady("b", 9.0)).startswith("a (2.05 ms) leads for certain.")
 
 
+def test_race_is_of_those_without_a_failed_cell() -> None:
+    records = [*steady("a", 1.0), *steady("b", 2.0), *steady("c", 2.1)]
+    text = sentence(*records, failed("a", "oom-host", "full", measure="memory"))
+    assert text.startswith("b (2 ms) is in front of c (2.1 ms), but one trial shows no difference")
+
+
 def test_many_ties_are_counted() -> None:
     text = sentence(*(one for name in "abcdef" for one in steady(name, 2.0, 3.0)))
     assert text.startswith("Too close to call between a (2.5 ms), b (2.5 ms), c (2.5 ms), d (2.5 ms) and 2 others:")

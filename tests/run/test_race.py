@@ -8,6 +8,7 @@ import pytest
 
 from snnbench.recording.reading import Recording, read
 from snnbench.recording.record import Record
+from snnbench.run import executor
 from tests.fakes import CORRECT
 from tests.sweep import run_arguments, snnbench, write_config
 
@@ -88,6 +89,23 @@ def test_run_ends_with_its_budget_and_goes_on(tmp_path: Path) -> None:
     assert "the budget is over; the same command goes on" in done.stderr and "planned cells are missing" in done.stdout
     whole, done = raced(tmp_path, files, "--trials", "2")
     assert done.returncode == 0 and whole.finished and not whole.closed and len(whole.records) == 6
+
+
+def test_run_that_ends_just_in_time_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor.Budget, "is_over", lambda self, waiting=0: self.ended == 3)
+    recording, done = raced(tmp_path, adapters(tmp_path, fast=0.002), "--trials", "2", "--budget", "1h")
+    assert done.returncode == 0 and recording.finished and not recording.closed and len(recording.records) == 3
+
+
+def test_failed_trial_of_a_race_is_retried_on_request(tmp_path: Path) -> None:
+    files = adapters(tmp_path, fast=0.002, other=0.3)
+    good = files[1].read_text()
+    files[1].write_text(good + "\nimport os\nif not os.path.exists(__file__ + '.well'):\n    os._exit(3)\n")
+    broken, _ = raced(tmp_path, files, "--until", "certain")
+    assert [one.outcome.kind for one in broken.records if one.library == "other"] == ["crash"]
+    Path(f"{files[1]}.well").touch()
+    whole, done = raced(tmp_path, files, "--until", "certain", "--retry", "crash")
+    assert done.returncode == 0 and all(one.status == "measured" for one in whole.records) and whole.finished
 
 
 @pytest.mark.parametrize("text", ["soon", "0s", "-1m", "10 days"])
