@@ -52,7 +52,9 @@ def run(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", min=1, help="Trials of each contender or, until the leader is certain, the most."),
+        typer.Option(
+            "--trials", min=1, max=10_000, help="Trials of each contender or, until the leader is certain, the most."
+        ),
     ] = None,
     budget: Annotated[
         str | None,
@@ -108,10 +110,10 @@ def _limited(config: "Config", until: Until | None, trials: int | None, options:
 
 def seconds(text: str) -> float:
     """The seconds in a text such as 90, 60s, 10m or 2h. Raises BadParameter."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h)?", text.strip())
-    if not found or not float(found[1]):
+    written = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|h)?", text.strip())
+    if not written or not float(written[1]):
         raise typer.BadParameter(f"{text!r} is no time such as 60s, 10m or 2h", param_hint="--budget")
-    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2] or "s"]
+    return float(written[1]) * {"s": 1, "m": 60, "h": 3600}[written[2] or "s"]
 
 
 def _forecast(request: "RunRequest") -> None:

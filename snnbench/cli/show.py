@@ -73,10 +73,10 @@ def _print_code(shown: "Record", adapter: AdapterOption) -> None:
     from snnbench.adapter.discovery import discover
     from snnbench.code import script
 
-    found = discover(tuple(adapter or ())).get(shown.library)
-    if found is None or shown.variant not in found.variants:
+    declared = discover(tuple(adapter or ())).get(shown.library)
+    if declared is None or shown.variant not in declared.variants:
         raise UnknownContender(f"{shown.label}: this installation has no such adapter; --adapter FILE names it")
-    typer.echo(script(found, found.variants[shown.variant], shown.case), nl=False)
+    typer.echo(script(declared, declared.variants[shown.variant], shown.case), nl=False)
 
 
 def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:

@@ -104,10 +104,10 @@ def test_reply_with_an_invalid_outcome_is_lost(outcome: dict[str, Any]) -> None:
 
 def test_failed_cells_are_counted_with_the_option_that_runs_them_again() -> None:
     outcomes = [broken("timeout", "x"), broken("crash", "x"), broken("crash", "y"), MEASURED, UNSUPPORTED]
-    asked = RunRequest(config=None)  # type: ignore[arg-type]
-    assert asked.retries(outcomes) == "; 3 failed: --retry crash,timeout runs them again"
-    assert replace(asked, test=object()).retries(outcomes).endswith("--fresh runs them again"), "ab has no --retry"
-    assert asked.retries([MEASURED]) == ""
+    request = RunRequest(config=None)  # type: ignore[arg-type]
+    assert request.retries(outcomes) == "; 3 failed: --retry crash,timeout runs them again"
+    assert replace(request, test=object()).retries(outcomes).endswith("--fresh runs them again"), "ab has no --retry"
+    assert request.retries([MEASURED]) == ""
 
 
 def test_long_last_line_is_cut() -> None:
