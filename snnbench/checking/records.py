@@ -26,7 +26,7 @@ from snnbench.recording.flags import raised
 from snnbench.recording.record import Record, recorded
 from snnbench.worker import floor, used_cpus
 from snnbench.worker.durations import trial_median
-from snnbench.worker.timing import FEWEST_REPETITIONS
+from snnbench.worker.timing import FEWEST_REPETITIONS, is_warm_up_over
 
 Complaints = Iterator[str]
 PASSES_BEFORE_8 = 5
@@ -166,6 +166,7 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
     of_race = [race.headline(protocol)] if protocol.is_race else phases
     if sorted(record.phases) not in (sorted(phases), of_race):
         yield f"phases {', '.join(record.phases) or 'none'}, where the protocol asks for {', '.join(phases)}"
+    max_phase_ns = round(protocol.max_phase_seconds * 1e9)
     for phase, timing in record.phases.items():
         repetitions, short = timing.get("contested_ns") or timing["repetitions_ns"], protocol.repetitions
         if not all(type(ns) is int and ns > 0 for ns in [*repetitions, *timing["warmup_ns"], timing["first_call_ns"]]):
@@ -173,13 +174,15 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
         if timing.get("enough_ns") and protocol.is_race:
             yield from (f"{phase}: {complaint}" for complaint in _of_slow(timing))
             continue
-        stopped_early = sum(repetitions) * (1 + 2 / max(1, len(repetitions))) > protocol.max_phase_seconds * 1e9
+        stopped_early = sum(repetitions) * (1 + 2 / max(1, len(repetitions))) > max_phase_ns
         if len(repetitions) != short and not (
             min(short, FEWEST_REPETITIONS) <= len(repetitions) < short and stopped_early
         ):
             yield f"{phase}: {len(repetitions)} repetitions, where the protocol asks for {short}"
-        if len(timing["warmup_ns"]) != protocol.warmup_passes:
-            yield f"{phase}: {len(timing['warmup_ns'])} warm-up passes, not {protocol.warmup_passes}"
+        warmed = len(timing["warmup_ns"])
+        is_warm = 0 < warmed < protocol.warmup_passes and is_warm_up_over(timing["warmup_ns"], max_phase_ns)
+        if warmed != protocol.warmup_passes and not is_warm:
+            yield f"{phase}: {warmed} warm-up passes, not {protocol.warmup_passes}"
         if schema >= 4:
             yield from (f"{phase}: {complaint}" for complaint in _fresh(timing, record.case.device == "cpu", schema))
         if timing["passes"] < 1 or timing["compilations"]:
@@ -198,7 +201,8 @@ def _fresh(timing: Mapping[str, Any], is_on_cpu: bool, schema: int) -> Complaint
     """Passes on new content are there, and the fastest of them allows the reported time."""
     fresh_ns, drawn_ns, repetitions = timing["fresh_ns"], timing["drawn_ns"], timing["repetitions_ns"]
     if schema >= 8:
-        if len(drawn_ns) < fresh.DRAWN:
+        first = timing.get("contested_ns") or repetitions
+        if not fresh.are_enough(len(drawn_ns), len(first), timing["passes"]):
             yield f"{len(drawn_ns)} passes on content drawn anew, where it takes {fresh.DRAWN}"
         elif is_on_cpu and fresh.are_slow(drawn_ns, trial_median(repetitions, timing["passes"]), 1, 0):
             yield f"no pass on content drawn anew takes less than {min(drawn_ns) / 1e6:.3g} ms"

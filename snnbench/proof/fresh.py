@@ -7,11 +7,12 @@ A kept answer is right, and fast, as long as content repeats. So a phase also ru
   spikes and input gradients take that order, and gradients of weights and biases stay. A library may keep the answer of
   each sample, so such a pass says nothing of the time.
 
-Passes on drawn content must take as long as the repetitions whose time is reported (`are_slow`). Short passes run in
-series, because a single one finds sleeping threads and cold caches. If all series are slow, further series run, on
-drawn and on repeated content in turn, until one on drawn content is fast enough. If drawn passes take much longer in a
-test of all pairs (`are_kept`), answers are kept. If not, something else slows new content down, and the time of the
-drawn passes is reported: no repeated pass can clear a library.
+Passes on drawn content must take as long as the repetitions whose time is reported (`are_slow`). If most repetitions
+are such passes themselves, their median is no shorter than the fastest of them, and no further pass is needed
+(`are_enough`). Short passes run in series, because a single one finds sleeping threads and cold caches. If all series
+are slow, further series run, on drawn and on repeated content in turn, until one on drawn content is fast enough. If
+drawn passes take much longer in a test of all pairs (`are_kept`), answers are kept. If not, something else slows new
+content down, and the time of the drawn passes is reported: no repeated pass can clear a library.
 """
 
 import math
@@ -203,6 +204,11 @@ def of_series(passes_ns: Sequence[float]) -> float:
     such series, or more.
     """
     return sorted(passes_ns)[-1 - len(passes_ns) // 4]
+
+
+def are_enough(drawn: int, repetitions: int, passes: int) -> bool:
+    """Whether so many passes on drawn content can show that the time of so many repetitions is not of kept answers."""
+    return drawn >= DRAWN or (passes == 1 and 2 * drawn > repetitions)
 
 
 def are_slow(drawn_ns: Sequence[float], reported_ns: float, series: int, synchronisation_ns: float) -> bool:

@@ -174,7 +174,7 @@ class TimedPhase:
 
         series = fresh.series_of(reported_ns, measured.passes)
         while True:
-            while len(self._drawn_ns) < fresh.DRAWN:
+            while not fresh.are_enough(len(self._drawn_ns), len(measured.repetitions_ns), measured.passes):
                 self._run_drawn(series)
             if not is_slow(series):
                 return None

@@ -20,6 +20,8 @@ EMPTY_SYNCHRONISATIONS = 1000
 """A repetition lasts at least as long as so many synchronisations with nothing to wait for."""
 FEWEST_REPETITIONS = 3
 """Done even if the phase's time is up."""
+WARM_UP_SHARE = 4
+"""The warm-up ends early once it took one part in so many of the most time of a phase: long passes warm up in one."""
 SHORT_NS = 5_000_000
 """A shorter pass runs once more before a fresh pass: sleeping threads and cold caches would dominate its time."""
 MOST_KEPT = 64
@@ -124,7 +126,8 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = CLOCK
     if 0 < budget.enough_ns < timing.first_call_ns and _is_too_slow(phase, timing, budget, renewal, clock):
         return timing, None
     timing.busy_passes = keep_busy(phase, budget.busy_ns, clock)
-    timing.warmup_ns += [repeat(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes - len(timing.warmup_ns))]
+    while len(timing.warmup_ns) < budget.warmup_passes and not is_warm_up_over(timing.warmup_ns, budget.max_phase_ns):
+        timing.warmup_ns.append(repeat(phase, 1, clock).wall_ns)
     timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)
     single = timing.passes == 1
     for number in range(budget.repetitions):
@@ -145,6 +148,11 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = CLOCK
             break
     phase.turn()
     return timing, None if single else repetition.outputs
+
+
+def is_warm_up_over(warmup_ns: Sequence[int], max_phase_ns: int) -> bool:
+    """Whether these passes warmed a phase up, also if more were planned."""
+    return WARM_UP_SHARE * sum(warmup_ns) > max_phase_ns
 
 
 def _is_too_slow(phase: Phase, timing: Timing, budget: Budget, renewal: Renewal, clock: Clock) -> bool:

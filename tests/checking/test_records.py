@@ -61,6 +61,8 @@ def test_phase_needs_its_repetitions_or_three_if_time_was_up(repetitions_ns: lis
     ("changes", "complaint"),
     [
         ({"warmup_ns": [1]}, "1 warm-up passes, not 2"),
+        ({"warmup_ns": [500_000_001]}, ""),  # over a quarter of the time of a phase
+        ({"warmup_ns": []}, "0 warm-up passes, not 2"),
         ({"warmup_ns": [1, 0]}, "durations are not whole nanoseconds above 0"),
         ({"first_call_ns": 0}, "durations are not whole nanoseconds above 0"),
         ({"first_call_ns": 1.5}, "durations are not whole nanoseconds above 0"),

@@ -156,7 +156,7 @@ def test_drawn_passes_confirm_or_contest_or_convict(
     phase = TimedPhase.__new__(TimedPhase)
     phase.name, phase._on_cpu, phase._drawn_ns = "train", True, []
     phase._phase = phase._renewal = None
-    phase._timing = Timing(passes=passes, repetitions_ns=[10 * passes * MS] * 3)
+    phase._timing = Timing(passes=passes, repetitions_ns=[10 * passes * MS] * 7)
     runs: list[int] = []
 
     def run_drawn(phase: Any, timing: Timing, renewal: Any, count: int) -> list[Repetition]:
@@ -180,6 +180,27 @@ def test_drawn_passes_confirm_or_contest_or_convict(
         assert phase._timing.passes == 1 and set(phase._timing.repetitions_ns) == {round(drawn_ms[1] * MS)}
     if series_of_pairs:
         assert runs[-1] == series_of_pairs
+
+
+@pytest.mark.parametrize(("repetitions", "passes", "more"), [(3, 1, 0), (4, 1, 1), (3, 2, 1)])
+def test_repetitions_on_drawn_content_need_no_further_pass(
+    monkeypatch: pytest.MonkeyPatch, repetitions: int, passes: int, more: int
+) -> None:
+    """If most of them are on drawn content, so is their median, or it is longer."""
+    phase = TimedPhase.__new__(TimedPhase)
+    phase.name, phase._on_cpu, phase._drawn_ns = "train", True, [10.0 * MS] * 2
+    phase._phase = phase._renewal = None
+    phase._timing = Timing(passes=passes, repetitions_ns=[10 * passes * MS] * repetitions)
+    runs: list[int] = []
+
+    def run_drawn(phase: Any, timing: Timing, renewal: Any, count: int) -> list[Repetition]:
+        runs.append(count)
+        return [Repetition(10 * MS, None, None, None)] * count
+
+    monkeypatch.setattr(clockwork, "synchronisation_ns", lambda *_: 0)
+    monkeypatch.setattr(clockwork, "run_drawn", run_drawn)
+    assert phase.not_the_work() is None
+    assert len(runs) == more
 
 
 def test_time_below_the_floor_is_measured_again_between_looks_at_the_peaks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,12 @@ def test_repetition_lasts_at_least_a_thousand_synchronisations() -> None:
     assert timing.repetitions_ns == [66 * 100 + 7] * 4
 
 
+@pytest.mark.parametrize(("max_phase_ns", "passes"), [(4 * 100 - 1, 1), (4 * 100, 2), (10**9, 3)])
+def test_warm_up_ends_once_it_took_a_quarter_of_the_time_of_a_phase(max_phase_ns: int, passes: int) -> None:
+    timing, _ = Bench().measure(replace(BUDGET, warmup_passes=3, max_phase_ns=max_phase_ns))
+    assert timing.warmup_ns == [100] * passes
+
+
 def test_number_of_passes_comes_from_warm_ups_or_first_call() -> None:
     budget = replace(BUDGET, min_repetition_ns=1000)
     assert Bench(first_ns=10**9).measure(budget)[0].passes == 10
