@@ -2,21 +2,13 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from snnbench.analysis.case_words import is_hidden, kind, neuron, size_in_words, sizes
 from snnbench.analysis.families import FEWEST_VALUES, families, setting, settings, size, swept
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report.numbers import counted, listed
 
-__all__ = ["FEWEST_VALUES", "families", "setting", "settings", "size", "swept"]
-RESETS = {
-    "subtract": "reset by subtraction",
-    "zero": "reset to zero",
-    "subtract-detached": "reset by subtraction without a gradient",
-    "zero-attached": "reset to zero with a gradient",
-    "none": "no reset",
-}
-"""The profiles of a neuron in words. The first two are the usual ones."""
-DEVICES = {"cpu": "CPU", "cuda": "GPU"}
+__all__ = ["FEWEST_VALUES", "families", "setting", "settings", "size", "sizes", "swept"]
 HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device")
 """Fields besides sizes that a name does not list: the profile stands for the reset, and every name has the device."""
 
@@ -73,7 +65,7 @@ def common_sizes(cases: Collection[Case]) -> str:
     """The sizes that all these cases share; empty for a single case, which all sizes name."""
     first = next(iter(cases))
     alike = [axis for axis in first.SIZES if len({getattr(other, axis, None) for other in cases}) == 1]
-    named = [axis for axis in alike if not _is_hidden(first, axis)]
+    named = [axis for axis in alike if not is_hidden(first, axis)]
     return ", ".join(_size(first, axis) for axis in named) if len(cases) > 1 else ""
 
 
@@ -82,12 +74,7 @@ def setting_name(case: Case, among: Collection[Case]) -> str:
     fields = {name: {getattr(other, name, None) for other in among} for name in _named_fields(case)}
     varying = [name for name, values in fields.items() if len(values) > 1]
     extra = ", ".join(_field(case, name) for name in varying)
-    return _kind(case) + (f", {extra}" if extra else "")
-
-
-def sizes(case: Case, leaving_out: str = "") -> str:
-    """`1000 neurons, batch 64, 200 steps`, without an axis that a chart shows and sizes of 1 that need no name."""
-    return ", ".join(_in_words(case, axis) for axis in case.SIZES if axis != leaving_out and not _is_hidden(case, axis))
+    return kind(case) + (f", {extra}" if extra else "")
 
 
 def sizes_of(cases: Sequence[Case], axis: str) -> str:
@@ -96,23 +83,8 @@ def sizes_of(cases: Sequence[Case], axis: str) -> str:
     if len(cases) == 1:
         return sizes(last)
     values = listed([str(size(case, axis)) for case in cases])
-    varying = _in_words(last, axis).replace(str(size(last, axis)), values, 1)
+    varying = size_in_words(last, axis).replace(str(size(last, axis)), values, 1)
     return ", ".join(filter(None, (varying, sizes(last, axis))))
-
-
-def _in_words(case: Case, axis: str) -> str:
-    words = case.SIZES[axis][1].removeprefix("time ")
-    return f"batch {size(case, axis)}" if axis == "batch" else f"{size(case, axis)} {words}"
-
-
-def _kind(case: Case) -> str:
-    """`reset by subtraction, CPU`, after the workload unless it is the usual one."""
-    return f"{_neuron(case)}, {DEVICES.get(case.device, case.device)}"
-
-
-def _neuron(case: Case) -> str:
-    workload = case.kind.removesuffix(case.profile).rstrip(", ")
-    return ", ".join(filter(None, (workload, RESETS[case.profile])))
 
 
 def shared(cases: Collection[Case]) -> str:
@@ -149,10 +121,6 @@ def _size(case: Case, axis: str) -> str:
     return f"{case.SIZES[axis][0]}={size(case, axis)}"
 
 
-def _is_hidden(case: Case, axis: str) -> bool:
-    return axis in case.HIDDEN_ONES and size(case, axis) == 1
-
-
 def _field(case: Case, name: str) -> str:
     value = getattr(case, name)
     words = name.replace("_", " ")
@@ -170,14 +138,14 @@ def title(case: Case) -> str:
 
 def heading(case: Case) -> str:
     """A case in one line for a reader, different from every other case's."""
-    return f"{_kind(case)}: {sizes(case)}, {_rest(case)}"
+    return f"{kind(case)}: {sizes(case)}, {_rest(case)}"
 
 
 def forward_heading(case: Case) -> str:
     """The part of a heading that the forward pass depends on."""
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{_neuron(case)}: {sizes(case)}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
+        f"{neuron(case)}: {sizes(case)}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
         f"threshold={case.threshold:g}, {entering}seed {case.seed}"
     )
 
