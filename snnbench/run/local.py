@@ -10,7 +10,7 @@ from snnbench.adapter import contender
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover, replaced
-from snnbench.analysis import abtest, race
+from snnbench.analysis import abtest, case_words, race
 from snnbench.digest import digest
 from snnbench.machine import description, gpus
 from snnbench.machine.gpus import Card
@@ -93,7 +93,7 @@ def _rounds(works: Sequence[Work], writer: Writer, protocol: Protocol, retry: Co
         if not cells_due:
             return
         for case, present in race.standings(records, race.headline(protocol)).items() if ran else ():
-            say(f"so far, {case.kind}, {case.sizes()}: {_standing(present)}")
+            say(f"so far, {case_words.kind(case)}: {case_words.sizes(case)}: {_standing(present)}")
         done = sum(not record.repeated(one.outcome) for one in counting)
         writer.plan({"planned": done + len(cells_due)})
         yield cells_due
