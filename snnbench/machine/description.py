@@ -10,12 +10,16 @@ import json
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+import snnbench
 from snnbench.cases import nodes
 from snnbench.digest import hashed
 from snnbench.machine.cpus import CPUS, allowed_cpus, quota_cpus, usable_cpus
@@ -69,6 +73,7 @@ def processor_name(cpu: Mapping[str, Any]) -> str:
     return f"{cpu['model']} ({', '.join(words)})"
 
 
+COMMIT_DIGITS = 12
 IMAGE = "etc/snnbench-image.json"
 """Written by docker/Dockerfile: version, revision, created, base, device and libraries, as in the image's labels."""
 DIGEST = "SNNBENCH_IMAGE_DIGEST"
@@ -108,6 +113,26 @@ SLACK = 1.02
 """A memory may be larger than the size it is sold as by so much."""
 SIMD = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "sve", "sve2")
 NOISE = r"\((?:r|tm|c)\)|\b(?:nvidia|geforce|intel|amd|cpu|processor|\d+-cores?|\d+th gen|with .* graphics)\b"
+
+
+def revision(package: Path = Path(snnbench.__file__).parent) -> str | None:
+    """The commit of this snnbench, with a + if its checkout has changed since; None if nothing names one.
+
+    It is that of the checkout, or of the git address that it was installed from.
+    """
+    if not (package.parent / ".git").exists():
+        with suppress(PackageNotFoundError):
+            origin = json.loads(distribution("snnbench").read_text("direct_url.json") or "{}")
+            commit = origin.get("vcs_info", {}).get("commit_id")
+            return commit[:COMMIT_DIGITS] if commit else None
+        return None
+    git = ["git", "-C", str(package.parent)]
+    with suppress(OSError, subprocess.CalledProcessError):
+        of_git = partial(subprocess.run, check=True, capture_output=True, text=True)
+        commit = of_git([*git, "rev-parse", f"--short={COMMIT_DIGITS}", "HEAD"]).stdout.strip()
+        changed = of_git([*git, "status", "--porcelain", "--", package.name, "adapters"]).stdout
+        return commit + "+" * bool(changed)
+    return None
 
 
 def facts(root: Path = ROOT) -> dict[str, Any]:

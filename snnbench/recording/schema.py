@@ -209,6 +209,7 @@ class ConfigDocument(TypedDict):
     """The keys of config.json that are read; it may be empty."""
 
     snnbench: NotRequired[str]
+    revision: NotRequired[str]
     baseline: NotRequired[str]
     replaced: NotRequired[list[Name]]
     identity: NotRequired[str]

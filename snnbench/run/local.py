@@ -131,6 +131,7 @@ def header_of(
     whole = digest([config, only, request.env.value, machine["model"], *sides, *replacing])
     return {
         "snnbench": __version__,
+        **({"revision": revision} if (revision := description.revision()) else {}),
         "config": config,
         "only": only,
         "baseline": contender.label(*baseline_of(request.config, adapters)),

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +61,21 @@ def test_facts_are_json_quick_and_without_the_host_name(monkeypatch: pytest.Monk
     assert facts["model"] == description.model(facts)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", description.slug(facts))
     assert len(description.load()) == 3
+
+
+def test_revision_is_the_commit_of_the_checkout_and_says_if_it_changed(tmp_path: Path) -> None:
+    package = tmp_path / "clone" / "snnbench"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    git = ["git", "-C", str(package.parent), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *command], check=True)
+    commit = description.revision(package)
+    assert commit is not None and re.fullmatch("[0-9a-f]{12}", commit)
+    (package.parent / "notes").touch()
+    assert description.revision(package) == commit, "no part of the package"
+    (package / "more.py").touch()
+    assert description.revision(package) == commit + "+"
 
 
 def test_facts_of_an_empty_machine(tmp_path: Path) -> None:

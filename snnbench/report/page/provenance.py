@@ -16,10 +16,10 @@ LEFT_OUT = ("schema", "model")
 def section(overview: Overview) -> Section:
     """All facts that a reader needs to repeat the measurement."""
     recording = overview.recording
-    config = recording.resolved
+    config, commit = recording.resolved, recording.config.get("revision")
     about = [
         ["recording", recording.name],
-        ["snnbench", recording.version or "unknown"],
+        ["snnbench", " ".join([recording.version or "unknown", *([f"at {commit}"] if commit else [])])],
         ["measured", citation.measured(recording) or "unknown"],
         ["finished", missing(recording) or ("yes" if recording.finished else "no")],
         *([["only", str(only)]] if (only := recording.config.get("only")) else []),
