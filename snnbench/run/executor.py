@@ -1,7 +1,7 @@
 """The local executor: it turns every planned cell into a record. One at a time is measured on the CPU and on each card.
 
 Cases are dealt out to the cards. All cells of a case run on one card, so that contenders are compared on the same card.
-Cells on the CPU come first, and have the machine for themselves.
+Cells on cards come first. Cells on the CPU have the machine for themselves.
 
 Cells form groups: those that run together, those of a card, and those that share a process.
 """
@@ -103,6 +103,20 @@ def _has_one_process(cell: Cell) -> bool:
     return cell.case.processes == 1 and cell.measure != VERIFY
 
 
+def fit(cells: Sequence[Cell], memory_bytes: int) -> bool:
+    """Whether the workers of these cells may prepare at once, in so much memory."""
+    wait, work = (
+        [floor.least_bytes(cell.case, "train") for cell in cells if _waits(cell) is waits] for waits in (True, False)
+    )
+    taken = RELAYED_TIMES * (max(wait, default=0) + sum(work)) + LOADED_BYTES * len(cells)
+    return len(cells) <= min(MOST_RELAYED, RELAYED_PER_CPU * cpus.usable_cpus()) and taken <= memory_bytes
+
+
+def _waits(cell: Cell) -> bool:
+    """Whether its worker waits for its turn before it draws anything (worker/relay.py)."""
+    return cell.measure == "time" or cell.case.device.startswith("cuda")
+
+
 VERIFY = "verify"
 """The measure of cells without a time."""
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
@@ -112,8 +126,10 @@ RELAYED_PER_CPU = 2
 MOST_RELAYED = 8
 """The most workers that prepare at once: an interrupted run loses their work."""
 RELAYED_TIMES = 32
-"""The least bytes of all workers that prepare at once must fit into the memory so often, because a library may need
-many times the least bytes."""
+"""The least bytes of all workers that work at once must fit into the memory so often, because a library may need many
+times the least bytes."""
+LOADED_BYTES = 1 << 30
+"""A worker that waits for its turn holds its libraries and an exam, and nothing of its case."""
 
 
 class Progress(Interface):
@@ -179,14 +195,14 @@ class Executor:
         on_cards = [cell for cell in plan if on_card[cell]]
         on_cpus = [cell for cell in plan if not on_card[cell]]
         while True:
-            self._at_once([cell for cell in on_cpus if cell.measure == VERIFY])
-            self._in_turn([cell for cell in on_cpus if cell.measure != VERIFY], self._lane())
             dealt = deal(on_cards, self._with_cpus(on_cards, cards))
             if len(dealt) <= 1:
                 self._in_turn(on_cards, self._lane(cards[0] if cards else None))
             else:
                 lanes = [(own, self._lane(card, number)) for number, (card, own) in enumerate(dealt.items())]
                 self._side_by_side([partial(self._in_turn, own, lane) for own, lane in lanes])
+            self._at_once([cell for cell in on_cpus if cell.measure == VERIFY])
+            self._in_turn([cell for cell in on_cpus if cell.measure != VERIFY], self._lane())
             if self._is_over() or not (again := self._disturbed(plan)):
                 return
             self.run.say(f"{len(again)} of {len(plan)} cells were disturbed, and are measured again")
@@ -233,7 +249,8 @@ class Executor:
             tasks = self._left(group)
             needs_worker = any(lane.known_outcome(task.cell) is None for task in tasks)
             can_wait = needs_worker and len(tasks) == 1 and _has_one_process(tasks[0].cell)
-            if needs_worker and not (can_wait and self._fit([*waiting, *tasks])):
+            together_with = [task.cell for task in (*waiting, *tasks)]
+            if needs_worker and not (can_wait and fit(together_with, self.run.memory_bytes)):
                 self._measure(waiting, lane.relay(waiting))
                 waiting = []
             if can_wait:
@@ -245,12 +262,6 @@ class Executor:
     def _is_over(self, waiting: int = 0) -> bool:
         """Whether a cell would end after the budget, behind so many cells that wait."""
         return self._budget is not None and self._budget.is_over(waiting)
-
-    def _fit(self, tasks: Sequence[Task]) -> bool:
-        """Whether the workers of these cells may prepare at once."""
-        least_bytes = sum(floor.least_bytes(task.cell.case, "train") for task in tasks)
-        most = min(MOST_RELAYED, RELAYED_PER_CPU * cpus.usable_cpus())
-        return len(tasks) <= most and least_bytes * RELAYED_TIMES <= self.run.memory_bytes
 
     def _left(self, group: Iterable[Cell]) -> list[Task]:
         """The cells of a group that have no outcome yet."""

@@ -12,8 +12,8 @@ from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell
 from snnbench.recording.reading import read
 from snnbench.recording.record import Record
-from snnbench.run import slots
-from snnbench.run.executor import Executor, deal
+from snnbench.run import executor, slots
+from snnbench.run.executor import LOADED_BYTES, RELAYED_TIMES, Executor, deal, fit
 from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InFolder
 from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench
@@ -76,6 +76,24 @@ def test_all_cells_of_a_case_go_to_one_gpu_and_cases_in_turn() -> None:
     assert sum(map(len, dealt.values())) == 6
     assert list(deal(cells()[:1], CARDS)) == CARDS[:1], "a card without work is left out"
     assert deal(cells(), []) == {}
+
+
+def test_cells_on_cards_come_first(with_cards: Bench) -> None:
+    with_cards.add("a", anywhere())
+    on_cpu = Cell(SMALL, "a", "default", 0, "time")
+    devices = [record.case.device for record in execute(with_cards, [on_cpu, *cells()[:2]])]
+    assert devices == ["cuda", "cuda", "cpu"]
+
+
+def test_workers_that_wait_hold_nothing_of_their_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them works at a time; those that measure memory on the CPU do not wait."""
+    monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
+    least = executor.floor.least_bytes(SMALL, "train")
+    times, memory = [Cell(SMALL, "a", "default", 0, "time")] * 3, Cell(SMALL, "a", "default", 0, "memory")
+    room = RELAYED_TIMES * least + 3 * LOADED_BYTES
+    assert fit(times, room) and not fit(times, room - 1)
+    assert not fit([*times, memory], room + LOADED_BYTES + RELAYED_TIMES * least - 1)
+    assert not fit(times * 2, 1 << 40), "too many for two CPUs"
 
 
 def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:
