@@ -22,6 +22,8 @@ FEWEST_REPETITIONS = 3
 """Done even if the phase's time is up."""
 WARM_UP_SHARE = 4
 """The warm-up ends early once it took one part in so many of the most time of a phase: long passes warm up in one."""
+SETTLED_NS, FEWEST_SETTLED, SETTLED_SHARE = 60_000_000, 6, 0.99
+"""The clock of a card has risen if, after so long and so many passes, the last third is not faster than this share."""
 SHORT_NS = 5_000_000
 """A shorter pass runs once more before a fresh pass: sleeping threads and cold caches would dominate its time."""
 MOST_KEPT = 64
@@ -280,12 +282,25 @@ def _counted(phase: Phase, timing: Timing, passes: int, clock: Clock) -> "Repeti
 
 
 def keep_busy(phase: Phase, busy_ns: int, clock: Clock) -> int:
-    """Run passes for `busy_ns`; return how many. Their times are not kept: the device's clock rises meanwhile."""
-    started, passes = clock(), 0
-    while clock() - started < busy_ns:
-        repeat(phase, 1, clock)
-        passes += 1
-    return passes
+    """Run passes for `busy_ns`, or until they no longer become faster; return how many.
+
+    Their times are not kept: the device's clock rises meanwhile.
+    """
+    started = clock()
+    ends, passes = [started], list[int]()
+    while ends[-1] - started < busy_ns and not _is_settled(ends, passes):
+        passes.append(repeat(phase, 1, clock).wall_ns)
+        ends.append(clock())
+    return len(passes)
+
+
+def _is_settled(ends: Sequence[int], passes: Sequence[int]) -> bool:
+    """Whether passes that ended at these times, after the first one, became no faster in their last third."""
+    spent = ends[-1] - ends[0]
+    if spent < SETTLED_NS or len(passes) < FEWEST_SETTLED:
+        return False
+    last = sum(end > ends[-1] - spent // 3 for end in ends[1:])
+    return min(passes[-last:]) > SETTLED_SHARE * min(passes[:-last], default=0)
 
 
 def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.worker.timing import Budget, Phase, Renewal, Timing, measure
+from snnbench.worker.timing import Budget, Phase, Renewal, Timing, keep_busy, measure
 
 BUDGET = Budget(warmup_passes=2, repetitions=4, min_repetition_ns=1, max_phase_ns=10**12)
 MS = 1_000_000
@@ -141,6 +141,26 @@ def test_repetition_lasts_at_least_a_thousand_synchronisations() -> None:
     timing, _ = Bench(pass_ns=100, sync_ns=7).measure()
     assert timing.passes == 66  # 7000 ns, if a pass and its synchronisation take 107
     assert timing.repetitions_ns == [66 * 100 + 7] * 4
+
+
+@pytest.mark.parametrize(
+    ("slow_ms", "pass_ms", "busy_ms"),
+    [
+        (0, 1, 60),  # the clock is high at once
+        (50, 1, 76),  # it has been high for a third of the time
+        (1000, 1, 60),  # it does not rise
+        (0, 50, 200),  # too few passes to tell
+    ],
+)
+def test_a_card_is_kept_busy_until_passes_no_longer_become_faster(slow_ms: int, pass_ms: int, busy_ms: int) -> None:
+    bench = Bench()
+
+    def run(prepared: Any) -> Any:
+        bench.pass_ns = (2 if bench.now < slow_ms * MS else 1) * pass_ms * MS
+        return bench.run(prepared)
+
+    keep_busy(replace(bench.phase(), run=run), 200 * MS, bench.clock)
+    assert bench.now / MS == pytest.approx(busy_ms, abs=5)
 
 
 @pytest.mark.parametrize(("max_phase_ns", "passes"), [(4 * 100 - 1, 1), (4 * 100, 2), (10**9, 3)])
