@@ -7,6 +7,9 @@
 inputs, cotangents and weights. `fresh` is the added cost of six fresh passes of every phase: content in
 another order or drawn anew, and the comparison of their answers. The passes that give the answers are not timed: `pass`
 is a training pass of the yardstick. Every size runs in its own process.
+
+With --on-card the answers stay where a card would hold them, and the card would scan them, so only the host's part is
+timed. `draw` is that of the weight and of four contents, and `check` compares the answers to them in the phase train.
 """
 
 import argparse
@@ -34,21 +37,26 @@ def main() -> int:
     parser.add_argument("sizes", nargs="*", type=int, default=SIZES, metavar="N")
     parser.add_argument("--steps", type=int, default=500, help="time steps (default: 500)")
     parser.add_argument("--threads", type=int, default=2, help="threads of NumPy and of the pass (default: 2)")
+    parser.add_argument("--on-card", action="store_true", help="checks as on a card, and the time left to the host")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
-        print(" ".join(measure(options.sizes[0], options.steps, options.threads)))
+        size, steps, threads = options.sizes[0], options.steps, options.threads
+        print(" ".join((measure_on_card if options.on_card else measure)(size, steps, threads)))
         return 0
     rows = []
     threads = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     for size in options.sizes:
         command = [sys.executable, "-m", "benchmarks", "checks", str(size), "--here", f"--steps={options.steps}"]
-        command.append(f"--threads={options.threads}")
+        command += [f"--threads={options.threads}", *(["--on-card"] if options.on_card else [])]
         done = subprocess.run(
             command, env=os.environ | threads, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT
         )
         rows.append([f"{size:,}", *done.stdout.split()])
-    columns = ("N", "spot s", "CPU s", "fresh s", "pass s", "peak GiB")
+    if options.on_card:
+        columns = ["N", "draw s", "check s", "pass s", "peak GiB"]
+    else:
+        columns = ["N", "spot s", "CPU s", "fresh s", "pass s", "peak GiB"]
     show(f"All checks of a timing process, B = 16, T = {options.steps}", columns, rows)
     return 0
 
@@ -95,6 +103,60 @@ def measure(neurons: int, steps: int, threads: int) -> list[str]:
     fresh_s = fresh(problem, check, answers, answer_to)
     peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return [*(f"{value:.2f}" for value in (spot_s, cpu_s, fresh_s, pass_s)), f"{peak_gib:.1f}"]
+
+
+def measure_on_card(neurons: int, steps: int, threads: int) -> list[str]:
+    """The numbers of a row with --on-card."""
+    import numpy as np
+    import torch
+
+    from benchmarks.basecase import CASE
+    from snnbench.backends.torch.arrays import Arrays
+    from snnbench.cases.answer import Answer, Held
+    from snnbench.cases.rule import rule_of
+    from snnbench.kernels import linear_lif, reuse_memory
+    from snnbench.proof.fresh import DRAWN, Contents
+    from snnbench.proof.scan import Scan, Scanner
+    from snnbench.proof.spotcheck import SpotCheck
+    from snnbench.workloads.linear_lif import Problem
+
+    class OnCard(Scanner):
+        """A scan that costs the host nothing, and finds no fault."""
+
+        most_neurons = neurons
+
+        def scan(self, inputs: Any, cotangent: Any, answer: Answer, neurons: Any) -> Scan:
+            return Scan(neurons, np.zeros((case.batch, len(neurons)), bool), 0, 0.1 * inputs.size, {})
+
+    torch.set_num_threads(threads)
+    reuse_memory()
+    case = replace(CASE, neurons=neurons, time_steps=steps, threads=threads)
+    problem, arrays = Problem(case), Arrays(torch.device("cpu"))
+    contents = Contents(problem, seed=1, first=1 << 16)
+    draw_s = check_s = 0.0
+
+    started = time.perf_counter()
+    scanner = OnCard(arrays, case, rule_of(case), problem.layers()[0])
+    weight, bias = (torch.from_numpy(array).requires_grad_() for array in problem.layers()[0])
+    draw_s += time.perf_counter() - started
+    for number in [0, *(content.number for content in contents.next(DRAWN))]:
+        started = time.perf_counter()
+        entering, cotangent = problem.input(number), problem.cotangent(number)
+        draw_s += time.perf_counter() - started
+        started = time.perf_counter()
+        x = torch.from_numpy(entering).requires_grad_()
+        spikes = linear_lif(x, weight, bias, beta=case.beta, threshold=case.threshold)
+        by = torch.autograd.grad(spikes, [x, weight, bias], torch.from_numpy(cotangent))
+        pass_s = time.perf_counter() - started
+        answer = Answer(spikes.detach(), [by[1]], [by[2]], by[0]).each(lambda tensor: Held(tensor, arrays))
+        started = time.perf_counter()
+        finding = SpotCheck(problem, number, scanner=scanner).check(answer)
+        check_s += time.perf_counter() - started
+        assert finding.correct, finding.message
+        if number:
+            problem.forget(number)
+    peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return [*(f"{each:.2f}" for each in (draw_s, check_s, pass_s)), f"{peak_gib:.1f}"]
 
 
 def checks_of(problem: Any, phases: int) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from snnbench.cases.case import Case
 from snnbench.measures.memory import worker as memory
 from snnbench.measures.neuron_share import report as neuron_shares
 from snnbench.measures.probes import worker as probes
+from snnbench.proof import scan
 from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SERIES_NS, SLACK_IN_A_ROW_NS, SLACK_NS
 from snnbench.proof.phase_proof import PLACES
 from snnbench.proof.tolerance import RATE_WINDOW
@@ -339,6 +340,7 @@ def constant() -> dict[str, str]:
     return {
         "busy": f"{timed_phase.BUSY_NS / 1e6:g} ms",
         "busy_again": f"{timed_phase.BUSY_AGAIN_NS / 1e6:g} ms",
+        "scan": f"{scan.SCAN_NS / 1e9:g} s",
         "copied_cpu": f"{probes.COPIED_BYTES['cpu'] >> 20} MiB",
         "copied_cuda": f"{probes.COPIED_BYTES['cuda'] >> 20} MiB",
         "drift": f"{FACTOR:g}",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
-from snnbench.cases.answer import Answer
+from snnbench.cases.answer import Answer, Arrays
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
@@ -39,6 +39,18 @@ class Session(Protocol):
     def recorded(self) -> Any:
         """A pass with the values of all operations. Only networks of operations are recorded."""
         reason = "this network has no operations"
+        raise NotImplementedError(reason)
+
+    arranges: bool = False
+    """Whether `load` makes content in another order of the batch on the device, from content 0, if it can."""
+
+    def arrays(self) -> Arrays | None:
+        """The device's arrays, if answers are compared there; else None."""
+        return None
+
+    def held(self, spikes: Any, gradients: Any) -> Answer:
+        """Outputs in the harness's order, on the device; called only if `arrays` gives some."""
+        reason = "this backend has no device"
         raise NotImplementedError(reason)
 
     def load(self, which: int, cotangent: int) -> None:

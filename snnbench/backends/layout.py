@@ -32,11 +32,11 @@ class Layout:
         """[T, B, N] cotangent of the output to the library's order."""
         return self._arrange(np.pad(array, ((self.latency, 0), (0, 0), (0, 0))) if self.latency else array)
 
-    def spikes(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The library's output to [T, B, N]."""
+    def spikes(self, array: Any) -> Any:
+        """The library's output to [T, B, N]; a tensor of torch stays one."""
         return self._back(array)[self.latency :]
 
-    def input_gradient(self, array: NDArray[Any]) -> NDArray[Any]:
+    def input_gradient(self, array: Any) -> Any:
         """The library's gradient of its input to [T, B, N]."""
         back = self._back(array)
         return back[: len(back) - self.latency]
@@ -52,8 +52,11 @@ class Layout:
     def _arrange(self, array: NDArray[Any]) -> NDArray[Any]:
         return np.ascontiguousarray(array.transpose(_axes("TBN", self.order, array)))
 
-    def _back(self, array: NDArray[Any]) -> NDArray[Any]:
-        return array.transpose(_axes(self.order, "TBN", array)) if array.ndim == 3 else array
+    def _back(self, array: Any) -> Any:
+        if array.ndim != 3:
+            return array
+        axes = _axes(self.order, "TBN", array)
+        return array.permute(axes) if hasattr(array, "permute") else array.transpose(axes)
 
 
 def require_type(output: Any, *types: type) -> Any:

@@ -52,11 +52,11 @@ class Problem(ABC):
 
     def input(self, which: int) -> Array:
         """The input [T, B, N]."""
-        return self._once("input", which, lambda: self._input(which))
+        return self._once("input", which, lambda: self._made(which, self.input, self._input))
 
     def cotangent(self, which: int) -> Array:
         """dL/d(spikes) [T, B, N], dense: a sum or mean in its place would hide every error of order in time."""
-        return self._once("cotangent", which, lambda: self._cotangent(which))
+        return self._once("cotangent", which, lambda: self._made(which, self.cotangent, self._cotangent))
 
     @property
     def enters_as_spikes(self) -> bool:
@@ -69,18 +69,26 @@ class Problem(ABC):
 
     def arrange(self, number: int, order: NDArray[np.intp]) -> None:
         """Make content `number` of content 0, with the samples of the batch in this order."""
-        for name, array in (("input", self.input(0)), ("cotangent", self.cotangent(0))):
-            self._drawn[name, number] = np.ascontiguousarray(array[:, order])
+        self._drawn["order", number] = order
+
+    def order(self, number: int) -> NDArray[np.intp] | None:
+        """The order of the samples of content 0 in content `number`; None if it is drawn."""
+        return self._drawn.get(("order", number))  # type: ignore[return-value]
 
     def forget(self, number: int) -> None:
         """Drop an input and a cotangent; asked for again, they are drawn again."""
-        for name in ("input", "cotangent"):
+        for name in ("input", "cotangent", "order"):
             self._drawn.pop((name, number), None)
 
     def _once(self, name: str, which: int, draw: Callable[[], Drawn]) -> Drawn:
         if (name, which) not in self._drawn:
             self._drawn[name, which] = draw()
         return self._drawn[name, which]  # type: ignore[return-value]
+
+    def _made(self, which: int, first: Callable[[int], Array], draw: Callable[[int], Array]) -> Array:
+        """An array of content `which`: drawn, or that of content 0 with the samples in another order."""
+        order = self.order(which)
+        return draw(which) if order is None else np.ascontiguousarray(first(0)[:, order])
 
     @abstractmethod
     def _input(self, which: int) -> Array:

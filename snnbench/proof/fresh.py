@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases.answer import Answer
+from snnbench.cases.answer import Answer, Held
 from snnbench.cases.problem import Problem
 from snnbench.proof.comparison import Finding, compare_gradient
 
@@ -114,30 +114,36 @@ def in_first_order(answer: Answer, order: Order) -> Answer:
     """The answer to content in this order, as the answer to content 0."""
     back = np.argsort(order)
 
-    def sorted_back(array: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
-        fits = array is not None and array.ndim == 3 and array.shape[1] == len(order)
-        return array[:, back] if array is not None and fits else array
+    def sorted_back(array: Any) -> Any:
+        if array is None or len(array.shape) != 3 or array.shape[1] != len(order):
+            return array
+        return array.in_order(back) if isinstance(array, Held) else array[:, back]
 
     return replace(answer, spikes=sorted_back(answer.spikes), input=sorted_back(answer.input))
 
 
-Memory = dict[tuple[str, int], NDArray[Any]]
+Memory = dict[tuple[str, int], Any]
 """The arrays of a copy, by the name of the output and the number of the layer."""
 
 
 def copied(answer: Answer, memory: Memory | None = None) -> Answer:
-    """A copy of the answer, which unfinished work cannot change. It overwrites an earlier copy in the same `memory`."""
+    """A copy of the answer, where it is, which unfinished work cannot change.
+
+    It overwrites an earlier copy in the same `memory`.
+    """
     arrays: Memory = {} if memory is None else memory
 
-    def copy(name: str, source: NDArray[Any], number: int = 0) -> NDArray[Any]:
+    def copy(name: str, source: Any, number: int = 0) -> Any:
         array = arrays.get((name, number))
-        if array is None or (array.shape, array.dtype) != (source.shape, source.dtype):
+        if isinstance(source, Held):
+            arrays[name, number] = array = source.copied(array)
+        elif array is None or (array.shape, array.dtype) != (source.shape, source.dtype):
             arrays[name, number] = array = np.array(source)
         else:
             np.copyto(array, source)
         return array
 
-    def copies(name: str, sources: list[NDArray[Any]] | None) -> list[NDArray[Any]] | None:
+    def copies(name: str, sources: list[Any] | None) -> list[Any] | None:
         return None if sources is None else [copy(name, source, number) for number, source in enumerate(sources)]
 
     return Answer(

@@ -39,6 +39,7 @@ class RecordedCheck:
 
     rule: Rule | None = None
     everything = False
+    scanner = None
 
     def __init__(
         self, problem: Graph, which: int, record: Callable[[], Recording], whole: bool, budget_ns: int, seed: int

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from snnbench.backends import Session
-from snnbench.cases.answer import Recording
+from snnbench.cases.answer import Arrays, Recording
 from snnbench.cases.problem import Graph, Problem, Stack
-from snnbench.cases.rule import Rule
+from snnbench.cases.rule import Rule, rule_of
+from snnbench.proof import scan
 from snnbench.proof.chain import Chain
 from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import answer_of
 from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.recorded_check import RecordedCheck
+from snnbench.proof.scan import Scanner
 from snnbench.proof.spotcheck import SpotCheck
 
 Check = SpotCheck | RecordedCheck
@@ -32,6 +35,13 @@ class SpotChecks:
         self._whole: Check | None = None
         self._chain: Chain | None = None
         self._recorder: Session | None = None
+        self._scanner: Scanner | None = None
+
+    def scan_with(self, arrays: Arrays) -> None:
+        """Scan answers where this device holds them, unless a scan does not know the neuron."""
+        case, rule = self.problem.case, self._rule or rule_of(self.problem.case)
+        if not isinstance(self.problem, Graph) and scan.knows(case, rule):
+            self._scanner = Scanner(arrays, case, rule, next(iter(self.problem.layers()), None))
 
     def check(self, which: int, phase: str) -> Check:
         """The spot check of the answers of a phase to one of the problem's two inputs."""
@@ -94,4 +104,5 @@ class SpotChecks:
                 rule,
                 lambda count: self.layers().first(which, count, run),
             )
-        return SpotCheck(self.problem, which, rule, guarded=guarded, budget_ns=budget_ns, seed=seed, network=network)
+        options: dict[str, Any] = {"guarded": guarded, "seed": seed, "network": network, "scanner": self._scanner}
+        return SpotCheck(self.problem, which, rule, budget_ns=0 if self._scanner else budget_ns, **options)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.cases import reference
-from snnbench.cases.answer import Answer
+from snnbench.cases.answer import Answer, Held
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Layer, Problem
 from snnbench.cases.rule import Rule, rule_of
@@ -33,6 +33,7 @@ from snnbench.proof.jumps import Jump, settled
 from snnbench.proof.network_check import Network, NetworkCheck
 from snnbench.proof.reruns import nearest
 from snnbench.proof.sample import FirstLayer, GivenCurrents, Sample, Source
+from snnbench.proof.scan import Scanner
 from snnbench.proof.tolerance import (
     FEWEST_IN_PART,
     PART_TOLERANCES,
@@ -56,8 +57,8 @@ class SpotCheck:
 
     The neuron is the case's, or the `rule` that a library declares. Such a neuron may be too silent for the case, so
     without `guarded` the firing rate is not checked. If the whole comparison would take longer than `budget_ns`, `seed`
-    draws a part. `network` compares several layers; network_check.py is the default. The parameters after `which` are
-    options of the comparison.
+    draws a part. `network` compares several layers; network_check.py is the default. A `scanner` scans answers that a
+    device holds, too. The parameters after `which` are options of the comparison.
     """
 
     def __init__(
@@ -70,8 +71,9 @@ class SpotCheck:
         budget_ns: int = 0,
         seed: int = 0,
         network: Network | None = None,
+        scanner: Scanner | None = None,
     ) -> None:
-        self.which, self.guarded, self.seed = which, guarded, seed
+        self.which, self.guarded, self.seed, self.scanner = which, guarded, seed, scanner
         self.extent = extent(problem.case, budget_ns)
         self.case, self.rule = problem.case, rule or rule_of(problem.case)
         self.layers: list[Layer] = problem.layers()
@@ -106,6 +108,8 @@ class SpotCheck:
             self._network.check(finding, answer, answer.spikes, self.tolerance)
         finding.neurons, finding.samples = self.extent.neurons, self.extent.samples
         finding.seed = None if self.everything else self.seed
+        if self.scanner and isinstance(answer.spikes, Held) and finding.correct and not finding.unprovable:
+            self._scan(finding, answer, answer.spikes, self.scanner)
         if finding.correct and self.guarded:
             self._guard(finding)
         return finding
@@ -117,17 +121,8 @@ class SpotCheck:
         """
         finding = Finding()
         if self.case.sites == 1 and not self.everything and answer.spikes is not None:
-            b, n = (axis[:MOST_COLUMNS] for axis in np.nonzero(differs.any(0)))
-            current, summing = self._source.columns(b, n)
-            got = np.asarray(answer.spikes[:, b, n], np.float64)
-            trace = reference.forward(current, self.rule, forced=got)
-            margin = of_potentials(trace, self.rule, self.case.dtype, current, summing)
-            expected = self.rule.fired(trace.potential)
-            potential = trace.potential[:, None]  # shaped like one sample; only messages use its number
-            differing = compare_spikes(
-                finding, got[:, None], expected[:, None], potential, self.rule, margin[:, None], (b[:1], n)
-            )
-            self._limit(finding, differing)
+            self._columns(finding, answer.spikes, *np.nonzero(differs.any(0)))
+            self._limit(finding, finding.differing, finding.compared)
         return finding if finding.complaints else self.check(answer)
 
     @property
@@ -153,7 +148,7 @@ class SpotCheck:
         if answer.weights is not None:
             gradient = reference.backward(self._input.cotangent_of(sample), trace, self.rule)
             if self._linear is not None:
-                got = np.asarray(answer.weights[0])[sample.neurons]
+                got = answer.weights[0][sample.neurons]
                 compare_gradient(finding, "weight", got, self._linear.weight_gradient(gradient), np.inf)
             elif answer.input is not None:
                 got = answer.input[:, sample.batch[:, None], sample.neurons]
@@ -184,46 +179,105 @@ class SpotCheck:
     def _parts(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
         """Compare neurons, and then samples, unless the neurons were everything or no product mixes neurons."""
         sample = self._few
-        followed = self._compare(finding, "few", sample, np.asarray(spikes[:, :, sample.neurons], np.float64))
+        followed = self._compare(finding, "few", sample, spikes[:, :, sample.neurons])
         if self._linear is not None and answer.weights is not None and not finding.complaints:
             self._compare_parameters(finding, followed, sample, answer, self._linear)
         if finding.complaints:
             return
-        if self.extent.samples and not self.everything:
+        samples = self.extent.samples
+        if isinstance(spikes, Held) and self.scanner and self.scanner.most_neurons == self.case.neurons:
+            samples = 0  # all are scanned, and one over all neurons would take the host seconds
+        if samples and not self.everything:
             sample = self._some
-            followed = self._compare(finding, "some", sample, np.asarray(spikes[:, sample.batch], np.float64))
-        if answer.weights is not None and self.case.input_gradient and not finding.complaints:
-            got = answer.input
-            if got is not None and got.shape == self.inputs.shape:
-                got = got[:, sample.batch] if self.extent.samples else got[:, :, sample.neurons]
-            changes = (self._source.input_change(sample, jump) for jump in followed.jumps)
-            tolerance = self.tolerance(max(1, self.case.fan_in))
-            expected = settled(followed.input_gradient, got, changes)
-            expected = self._second_run(
-                expected, got, tolerance, followed, lambda jump: self._source.input_change(sample, jump)
-            )
+            followed = self._compare(finding, "some", sample, spikes[:, sample.batch])
+        is_sampled = self._linear is None or samples > 0
+        if answer.weights is not None and self.case.input_gradient and is_sampled and not finding.complaints:
+            self._compare_input(finding, followed, sample, answer)
 
-            def magnified() -> float:
-                return self._allowed(expected, followed, self._source.input_gradient)
+    def _scan(self, finding: Finding, answer: Answer, spikes: Any, scanner: Scanner) -> None:
+        """Scan the whole answer, or many of its neurons, and compare the places that a scan suspects as any others."""
+        case, everyone = self.case, np.arange(self.case.batch)
+        neurons = sampled(case.neurons, scanner.most_neurons, self.seed)
+        scan = scanner.scan(self.inputs, self._cotangent, answer, neurons)
+        compared = case.time_steps * case.batch * len(neurons)
+        judged = Finding()
+        if scan.differing:
+            samples, places = np.nonzero(scan.differs)
+            self._columns(judged, spikes, samples, neurons[places])
+            self._limit(judged, scan.differing, compared)
+        for name, sums in scan.gradients.items():
+            of_samples = name == "input" and self._linear is not None
+            tolerance = self.tolerance(max(1, case.fan_in) if name == "input" else case.time_steps * case.batch)
+            suspects = sums.suspects(tolerance)
+            if sums.relative <= tolerance:
+                finding.gradient_errors[name], finding.cosines[name] = sums.relative, sums.cosine
+            if not len(suspects) or judged.complaints:
+                continue
+            part = (suspects, np.arange(case.neurons)) if of_samples else (everyone, neurons[suspects])
+            sample = self._draw(*part)
+            followed = self._compare(judged, None, sample, spikes[:, part[0][:, None], part[1]])
+            if name == "input":
+                self._compare_input(judged, followed, sample, answer)
+            elif self._linear is not None:
+                self._compare_parameters(judged, followed, sample, answer, self._linear)
+        finding.complaints += judged.complaints
+        finding.first_wrong = judged.first_wrong or finding.first_wrong
+        finding.unprovable, finding.allowed = judged.unprovable, max(finding.allowed, judged.allowed)
+        finding.unexplained += judged.unexplained
+        for name, wider in judged.tolerances.items():
+            finding.tolerances[name] = max(wider, finding.tolerances.get(name, 0.0))
+        finding.neurons = len(neurons)
+        if finding.neurons == case.neurons:
+            finding.samples, finding.seed, finding.differing = case.batch, None, 0
+        else:
+            compared += case.time_steps * case.neurons * (finding.samples or 0)
+        finding.compared, finding.differing = compared, finding.differing + scan.differing
+        finding.rate = scan.fired / (case.time_steps * case.batch * len(neurons))
 
-            fewest = self._fewest()
-            compare_gradient(finding, "input", got, expected, tolerance, magnified=magnified, fewest=fewest)
-            is_told = self.case.time_steps * self.case.batch >= FEWEST_IN_PART
-            if self._linear is None and not self.case.is_exact_format and is_told:
+    def _columns(self, finding: Finding, spikes: Any, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> None:
+        """Compare the spikes of pairs of a sample and a neuron, at most the first MOST_COLUMNS."""
+        b, n = batch[:MOST_COLUMNS], neurons[:MOST_COLUMNS]
+        current, summing = self._source.columns(b, n)
+        got = np.asarray(spikes[:, b, n], np.float64)
+        trace = reference.forward(current, self.rule, forced=got)
+        margin = of_potentials(trace, self.rule, self.case.dtype, current, summing)
+        expected = self.rule.fired(trace.potential)
+        potential = trace.potential[:, None]  # shaped like one sample; only messages use its number
+        compare_spikes(finding, got[:, None], expected[:, None], potential, self.rule, margin[:, None], (b[:1], n))
 
-                def magnified_parts() -> Array:
-                    each = np.array([relative_parts(error, expected, 2) for error in followed.errors])
-                    worst: Array = amplification.FACTOR * each.max(0)
-                    return worst
+    def _compare_input(self, finding: Finding, followed: Followed, sample: Sample, answer: Answer) -> None:
+        got = answer.input
+        if got is not None and got.shape == self.inputs.shape:
+            is_of_samples = len(sample.neurons) == self.case.neurons
+            got = got[:, sample.batch] if is_of_samples else got[:, :, sample.neurons]
+        changes = (self._source.input_change(sample, jump) for jump in followed.jumps)
+        tolerance = self.tolerance(max(1, self.case.fan_in))
+        expected = settled(followed.input_gradient, got, changes)
+        expected = self._second_run(
+            expected, got, tolerance, followed, lambda jump: self._source.input_change(sample, jump)
+        )
 
-                wider = PART_TOLERANCES * finding.tolerances.get("input", tolerance)
-                compare_parts(finding, "input", got, expected, wider, (2,), magnified_parts)
+        def magnified() -> float:
+            return self._allowed(expected, followed, self._source.input_gradient)
+
+        fewest = self._fewest()
+        compare_gradient(finding, "input", got, expected, tolerance, magnified=magnified, fewest=fewest)
+        is_told = self.case.time_steps * self.case.batch >= FEWEST_IN_PART
+        if self._linear is None and not self.case.is_exact_format and is_told:
+
+            def magnified_parts() -> Array:
+                each = np.array([relative_parts(error, expected, 2) for error in followed.errors])
+                worst: Array = amplification.FACTOR * each.max(0)
+                return worst
+
+            wider = PART_TOLERANCES * finding.tolerances.get("input", tolerance)
+            compare_parts(finding, "input", got, expected, wider, (2,), magnified_parts)
 
     def _compare_parameters(
         self, finding: Finding, followed: Followed, sample: Sample, answer: Answer, linear: FirstLayer
     ) -> None:
         tolerance, fewest = self.tolerance(self.case.time_steps * self.case.batch), self._fewest(self.case.time_steps)
-        weights, biases = (np.asarray(layers[0]) for layers in (answer.weights, answer.biases) if layers is not None)
+        weights, biases = (layers[0] for layers in (answer.weights, answer.biases) if layers is not None)
         shape = self.layers[0][0].shape
         if weights.shape != shape:
             compare_gradient(finding, "weight", weights, np.empty(shape), tolerance)
@@ -272,35 +326,40 @@ class SpotCheck:
         """The relative error allowed in a gradient that is a linear function `of_current`, the gradient of currents."""
         return amplification.allowed(expected, map(of_current, followed.errors), self.case.dtype)
 
-    def _compare(self, finding: Finding, name: str, sample: Sample, got: Array) -> Followed:
-        """Compare the spikes of a sample with the reference that follows them, the last one if they are the same."""
-        followed = self._followed.get(name)
+    def _compare(self, finding: Finding, name: str | None, sample: Sample, spikes: NDArray[Any]) -> Followed:
+        """Compare the spikes of a sample with the reference that follows them, the last one if they are the same.
+
+        A sample with a name is the same in every answer.
+        """
+        got = np.asarray(spikes, np.float64)
+        followed = self._followed.get(name or "")
         if followed is None or not np.array_equal(followed.spikes, got):
-            followed = self._followed[name] = Followed(self._input, sample, got)
+            followed = Followed(self._input, sample, got)
+            if name:
+                self._followed[name] = followed
         potential = followed.trace.potential
         expected = self.rule.fired(potential)
         margin = followed.margin(got != expected)
         differs = compare_spikes(finding, got, expected, potential, self.rule, margin, (sample.batch, sample.neurons))
-        self._limit(finding, differs, followed)
+        self._limit(finding, int(differs.sum()), differs.size, followed)
         return followed
 
-    def _limit(self, finding: Finding, differs: NDArray[np.bool_], followed: Followed | None = None) -> None:
-        """Complain if there are more explained differences than rounding makes.
+    def _limit(self, finding: Finding, count: int, compared: int, followed: Followed | None = None) -> None:
+        """Complain if so many explained differences are more than rounding makes.
 
         The number follows from `followed`, the reference on these neurons, or from the whole case if they were chosen
         for their differences.
         """
-        count = int(differs.sum())
         is_exact = self.case.is_exact_format
         if not is_exact and (followed is None or self.case.dtype not in HALVES or self._is_other_neuron):
             return
-        allowed = allowed_differences(differs.size) if is_exact else 1
+        allowed = allowed_differences(compared) if is_exact else 1
         if count > allowed and not self._is_other_neuron:
             expected = followed.expected_differences if followed else self._moved_everywhere
             finding.allowed = allowed = max(allowed, allowed_by_chance(expected))
         if count > allowed and finding.correct:
             finding.complaints.append(
-                f"{count} of {differs.size} spikes differ, {allowed} allowed; the first at {finding.first_wrong}"
+                f"{count} of {compared} spikes differ, {allowed} allowed; the first at {finding.first_wrong}"
             )
 
     @cached_property

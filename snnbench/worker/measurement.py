@@ -220,6 +220,8 @@ class Measurement:
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check its answers to old and new content, and compare its time with the floor."""
         case = self.request.case
+        if arrays := session.arrays():
+            self._checks.scan_with(arrays)
         self._checks.prepare()
         work = self._work(session)
         peaks = Peaks(work, self.phases)

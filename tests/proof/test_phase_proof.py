@@ -19,12 +19,13 @@ FIRST = 1000
 def proof(loaded: list[Any], **of_piece: Any) -> PhaseProof:
     """The proof of a phase whose session notes what is loaded, and whose outputs are an array of spikes."""
     session: Any = SimpleNamespace(
+        arranges=False,
         load=lambda which, cotangent: loaded.append((which, cotangent)),
         load_cotangent=loaded.append,
         storage=lambda spikes, gradients: [spikes],
         answer=lambda spikes, gradients: SimpleNamespace(spikes=spikes, weights=None, biases=None, input=None),
     )
-    check: Any = SimpleNamespace(check=lambda answer: Finding())
+    check: Any = SimpleNamespace(check=lambda answer: Finding(), scanner=None)
     piece = PhaseCalls(lambda _: None, lambda outputs: (outputs, None), **of_piece)
     return PhaseProof(session, piece, check, lambda number: check, Contents(Problem(CASE), 1, FIRST), on_cpu=True)
 

@@ -5,6 +5,7 @@ residuals, so they are two pieces of work. Weights, input and cotangent are argu
 """
 
 import re
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -17,11 +18,12 @@ from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build, operations
+from snnbench.backends.jax.arrays import Arrays
 from snnbench.backends.jax.network import Network, Weights
 from snnbench.backends.jax.operations import Operations
 from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import NetworkParts
-from snnbench.cases.answer import Answer, Recording, times
+from snnbench.cases.answer import Answer, Held, Recording, times
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Graph, Problem
 
@@ -47,14 +49,14 @@ class Session(backends.Session):
         self._train: Any = jax.jit(self._both)
         self._with_input = case.input_gradient
         self._planned_bytes: dict[str, int] = {}
+        self._first: dict[str, jax.Array] = {}
         self._fired: Any = None
         self._record: Any = None
         self.load(0, 0)
 
     def load(self, which: int, cotangent: int) -> None:
         """Make new arrays; the compiled functions take them as arguments."""
-        entering = self.layout.input(self.problem.input(which))
-        self.input = self._place(entering if self.unit == 1.0 else entering * np.float32(self.unit))
+        self.input = self._content("input", which, self._input)
         if self._fired is None:
             # A state in float32 gives spikes in float32 for weights of any format, so their cotangent is float32, too.
             output = jax.eval_shape(self.network.apply, self.network.params, self.input)
@@ -66,7 +68,8 @@ class Session(backends.Session):
 
     def load_cotangent(self, cotangent: int) -> None:
         """Make a new array."""
-        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent))).astype(self._fired)
+        upstream = self._content("cotangent", cotangent, lambda n: self.layout.cotangent(self.problem.cotangent(n)))
+        self.cotangent = upstream.astype(self._fired)
         jax.block_until_ready(self.cotangent)
 
     def compile(self, phase: str) -> None:
@@ -117,18 +120,31 @@ class Session(backends.Session):
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """The answer in the harness's order, with the gradients of the harness's own weights."""
-        got = self.layout.spikes(_numpy(spikes))
+        return self._answer(spikes, gradients, _numpy)
+
+    def held(self, spikes: Any, gradients: Any) -> Answer:
+        """The same, where the arrays are."""
+        arrays = Arrays(self.device)
+        return self._answer(spikes, gradients, _plain).each(lambda array: Held(array, arrays))
+
+    def arrays(self) -> Arrays | None:
+        """Those of a card."""
+        return None if self.device.platform == "cpu" else Arrays(self.device)
+
+    def _answer(self, spikes: Any, gradients: Any, read: Callable[[Any], Any]) -> Answer:
+        """The answer, with the arrays as `read` gives them."""
+        got = self.layout.spikes(read(spikes))
         if gradients is None:
             return Answer(got)
         network = self.network
         if network.operations:
-            return Answer(got, [times(_numpy(g), scale) for g, scale in network.operations.in_order(gradients[0])], [])
+            return Answer(got, [times(read(g), scale) for g, scale in network.operations.in_order(gradients[0])], [])
         pairs = network.linears(gradients[0])
-        weights = [times(_numpy(_plain(w).T if network.transposed else w), network.gain) for w, _ in pairs]
-        biases = [times(_numpy(b).reshape(-1), network.gain) for _, b in pairs]
+        weights = [times(read(_plain(w).T if network.transposed else w), network.gain) for w, _ in pairs]
+        biases = [times(read(b).reshape(-1), network.gain) for _, b in pairs]
         if not self._with_input:
             return Answer(got, weights, biases)
-        entering = self.layout.input_gradient(_numpy(gradients[1]))
+        entering = self.layout.input_gradient(read(gradients[1]))
         return Answer(got, weights, biases, times(entering, self.unit))
 
     def recorded(self) -> Recording:
@@ -196,6 +212,20 @@ class Session(backends.Session):
         refuse(problem, variant)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return NetworkParts(problem.operations(), placed, variant.order)
+
+    def _input(self, which: int) -> NDArray[np.float32]:
+        """The numbered input in the library's order; currents in its unit."""
+        entering = self.layout.input(self.problem.input(which))
+        return entering if self.unit == 1.0 else entering * np.float32(self.unit)
+
+    def _content(self, name: str, which: int, of: Callable[[int], NDArray[np.float32]]) -> jax.Array:
+        """A numbered array of the content; one in another order of the batch is made on the device."""
+        order = self.problem.order(which) if self.arranges else None
+        if order is None:
+            return self._place(of(which))
+        if name not in self._first:
+            self._first[name] = self._place(of(0))
+        return jnp.take(self._first[name], order.astype(np.int32), axis=self.layout.order.index("B"))
 
     def _place(self, array: Any) -> jax.Array:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""

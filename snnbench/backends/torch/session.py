@@ -15,11 +15,12 @@ from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import NetworkParts
 from snnbench.backends.torch import modes
+from snnbench.backends.torch.arrays import Arrays
 from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
 from snnbench.backends.torch.unsupported import refuse
-from snnbench.cases.answer import Answer, Recording, times
+from snnbench.cases.answer import Answer, Held, Recording, times
 from snnbench.cases.problem import Graph, Problem
 
 
@@ -54,20 +55,21 @@ class Session(backends.Session):
         self.compiles, self._graphs_before = modes.compilations() > compilations_before, modes.graphs()
         self.scales: list[float] = []
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
-        self.layout = layout = Layout(variant.order, variant.latency)
+        self.layout = Layout(variant.order, variant.latency)
         if isinstance(given, NetworkParts):
             ordered = self.network.forward.parameters_in_order()
             self.parameters, self.scales = [each for each, _ in ordered], [scale for _, scale in ordered]
-            self.layout = layout = Layout(operations.leading(variant.order))
+            self.layout = Layout(operations.leading(variant.order))
         self.unit = 1.0 if self.parameters else self.network.gain
         self.input = self._place(self._input(0)).requires_grad_(case.input_gradient)
-        self.cotangent = self._place(layout.cotangent(problem.cotangent(0)))
+        self.cotangent = self._place(self._given_cotangent(0))
+        self._first: dict[str, torch.Tensor] = {}
         self.wanted = [*self.parameters, self.input] if case.input_gradient else self.parameters
 
     def load(self, which: int, cotangent: int) -> None:
         """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
         with torch.no_grad():
-            self.input.copy_(torch.from_numpy(self._input(which)))
+            self.input.copy_(self._content("input", which, self._input))
         self._copy_cotangent(cotangent)
 
     def load_cotangent(self, cotangent: int) -> None:
@@ -76,7 +78,7 @@ class Session(backends.Session):
 
     def _copy_cotangent(self, cotangent: int) -> None:
         with torch.no_grad():
-            self.cotangent.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
+            self.cotangent.copy_(self._content("cotangent", cotangent, self._given_cotangent))
 
     def compile(self, phase: str) -> None:
         """PyTorch compiles nothing ahead of a call."""
@@ -140,20 +142,33 @@ class Session(backends.Session):
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """The answer in the harness's order, with the gradients of the harness's own weights. Raises Incorrect."""
+        return self._answer(spikes, gradients, _numpy)
+
+    def held(self, spikes: Any, gradients: Any) -> Answer:
+        """The same, where the tensors are."""
+        arrays = Arrays(self.device)
+        return self._answer(spikes, gradients, _plain).each(lambda tensor: Held(tensor, arrays))
+
+    def arrays(self) -> Arrays | None:
+        """Those of the card of a network that one process runs."""
+        return Arrays(self.device) if self.device.type == "cuda" and not self.problem.case.is_divided else None
+
+    def _answer(self, spikes: Any, gradients: Any, read: Callable[[Any], Any]) -> Answer:
+        """The answer, with the tensors as `read` gives them."""
         if self.compiles and modes.graphs() == self._graphs_before:
             raise Incorrect("torch.compile compiled nothing: PyTorch's eager mode ran")
-        got = self.layout.spikes(_numpy(spikes))
+        got = self.layout.spikes(read(spikes))
         if gradients is None:
             return Answer(got)
         gradients, count = [_plain(each) for each in gradients], len(self.parameters)
         if self.scales:
-            return Answer(got, [times(_numpy(g), scale) for g, scale in zip(gradients, self.scales, strict=True)], [])
+            return Answer(got, [times(read(g), scale) for g, scale in zip(gradients, self.scales, strict=True)], [])
         gain, transposed = self.network.gain, self.network.transposed
-        weights = [times(_numpy(g.T if transposed else g), gain) for g in gradients[0:count:2]]
-        biases = [times(_numpy(g).reshape(-1), gain) for g in gradients[1:count:2]]
+        weights = [times(read(g.T if transposed else g), gain) for g in gradients[0:count:2]]
+        biases = [times(read(g).reshape(-1), gain) for g in gradients[1:count:2]]
         if len(gradients) == count:
             return Answer(got, weights, biases)
-        entering = self.layout.input_gradient(_numpy(gradients[count]))
+        entering = self.layout.input_gradient(read(gradients[count]))
         return Answer(got, weights, biases, times(entering, self.unit))
 
     def recorded(self) -> Recording:
@@ -253,6 +268,19 @@ class Session(backends.Session):
         """The numbered input in the library's order; currents in its unit."""
         entering = self.layout.input(self.problem.input(which))
         return entering if self.unit == 1.0 else entering * np.float32(self.unit)
+
+    def _given_cotangent(self, which: int) -> NDArray[np.float32]:
+        """The numbered cotangent in the library's order."""
+        return self.layout.cotangent(self.problem.cotangent(which))
+
+    def _content(self, name: str, which: int, of: Callable[[int], NDArray[np.float32]]) -> torch.Tensor:
+        """A numbered array of the content; one in another order of the batch is made on the device."""
+        order = self.problem.order(which) if self.arranges else None
+        if order is None:
+            return torch.from_numpy(of(which))
+        if name not in self._first:
+            self._first[name] = torch.from_numpy(of(0)).to(self.device)
+        return self._first[name].index_select(self.layout.order.index("B"), torch.from_numpy(order).to(self.device))
 
     def _place(self, array: Any) -> torch.Tensor:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""
