@@ -1,6 +1,9 @@
 """What a card answers to assumptions of the harness: its clock after idling, its products, the rounding of TF32.
 
     python -m benchmarks card
+    python -m benchmarks card --minutes 14 [--into FOLDER] [OPTIONS of snnbench run]
+
+With --minutes it measures the documents' charts instead, for so long (benchmarks/charts.py).
 
 After idling: the time of a pass after the card idled and then ran passes again for some milliseconds, divided by its
 time among passes in a row. The harness lets passes run before it times any, because a card may lower its clock.
@@ -14,6 +17,7 @@ import argparse
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -22,6 +26,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from benchmarks import charts
 from benchmarks.outcome import show
 from snnbench.worker.clocks import mhz
 
@@ -40,9 +45,16 @@ Run = Callable[[], Any]
 
 def main() -> int:
     """Ask the card, and show its answers."""
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="python -m benchmarks card", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
+    )
+    parser.add_argument("--minutes", type=float, help="measure the documents' charts for so long")
+    parser.add_argument("--into", type=Path, default=Path("results/charts"), help="folder of their recordings")
+    given, more = parser.parse_known_args()
+    if given.minutes is not None:
+        return charts.measure(given.minutes, given.into, more)
+    if more:
+        parser.error(f"{more[0]} goes with --minutes only")
     show_idling()
     show_products()
     show_rounding()

@@ -4,11 +4,13 @@ import argparse
 import os
 import subprocess
 import sys
+import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from benchmarks import contenders, memory, summary
+from benchmarks import charts, contenders, memory, summary
 from benchmarks.__main__ import NAMES, about
 from benchmarks.basecase import CASE
 from benchmarks.contender_parent import Process, Turn
@@ -19,6 +21,7 @@ HELPERS = {
     "__init__",
     "__main__",
     "basecase",
+    "charts",
     "contender_parent",
     "contender_process",
     "kernel_contenders",
@@ -128,3 +131,43 @@ def test_dying_contender_leaves_the_others_their_turns(capsys: pytest.CaptureFix
     assert (compared.busy, beside.busy) == (0, 1)
     assert compared.refused == ["dying: ended with status 0"]
     assert "subtract, N=256, T=100, 0.00, 1.00, other, 1.00" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("minutes", "begun"), [(60, 5), (10, 4), (5, 2), (0.2, 0)])
+def test_parts_of_the_charts_run_in_order_and_get_the_time_that_is_left(
+    tmp_path: Path, minutes: float, begun: int
+) -> None:
+    """Each part takes three minutes, or its whole budget."""
+    now, budgets = [0.0], list[float]()
+
+    def run(command: Sequence[str], most_s: float) -> int:
+        budgets.append(float(command[command.index("--budget") + 1].removesuffix("s")))
+        folder = Path(command[command.index("--output") + 1])
+        folder.mkdir(parents=True)
+        now[0] += min(180.0, budgets[-1])
+        return 0
+
+    into = tmp_path / "charts"
+    assert charts.measure(minutes, into, ["--env", "current"], run, lambda: now[0]) == 0
+    assert budgets == [60 * minutes - 180 * number for number in range(begun)]
+    if begun:
+        with tarfile.open(tmp_path / "charts.tgz") as archive:
+            assert {Path(name).name for name in archive.getnames()} == {"charts", *list(charts.PARTS)[:begun]}
+
+
+def test_wrong_option_ends_the_charts(tmp_path: Path) -> None:
+    commands: list[Sequence[str]] = []
+
+    def refused(command: Sequence[str], most_s: float) -> int:
+        commands.append(command)
+        return 2
+
+    assert charts.measure(14, tmp_path, ["--nonsense"], refused) == 2
+    assert len(commands) == 1 and commands[0][-1] == "--nonsense"
+
+
+def test_a_part_that_does_not_end_is_interrupted() -> None:
+    """snnbench then records the cell that it stopped, and ends."""
+    program = "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: sys.exit(7)); time.sleep(60)"
+    assert charts.run_for([sys.executable, "-c", program], 1.0) == 7
+    assert charts.run_for([sys.executable, "-c", ""], 30.0) == 0

@@ -1,15 +1,17 @@
 """Tests of the configs that ship: each loads, says why it exists, and holds the cells it promises."""
 
+import itertools
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from benchmarks import charts
 from snnbench import measures
 from snnbench.adapter import reading
 from snnbench.adapter.declaration import Adapter
 from snnbench.cases import case
-from snnbench.plan import config
+from snnbench.plan import config, selection
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs"
@@ -44,6 +46,19 @@ def test_core_covers_both_standard_profiles_on_both_devices(adapters: dict[str, 
     attached = {work.variant for work in works if work.library == "norse" and work.case.profile == "zero-attached"}
     assert attached == {"box", "lif", "lift", "integral"}
     assert not {work for work in works if work.variant == "compile"}, "500 steps unrolled"
+
+
+def test_core_is_a_few_hundred_cells_on_a_card(adapters: dict[str, Adapter]) -> None:
+    loaded = config.load(CONFIGS / "core.toml", default_threads=2)
+    works = [work for work in config.expand(loaded, adapters) if work.case.device == "cuda"]
+    assert len(works) * (loaded.protocol.trials + loaded.protocol.memory_trials) <= 600
+
+
+def test_every_cell_of_chart_is_in_one_part_of_its_benchmark(adapters: dict[str, Adapter]) -> None:
+    works = config.expand(config.load(charts.CONFIG, default_threads=2), adapters)
+    parts = [[work for work in works if selection.parse(only)(work)] for only in charts.PARTS.values()]
+    assert sorted(map(works.index, itertools.chain(*parts))) == list(range(len(works)))
+    assert [len(part) for part in parts] == [18, 13, 13, 10, 4]
 
 
 def test_scaling_sweeps_one_size_at_a_time_from_one_case(adapters: dict[str, Adapter]) -> None:
