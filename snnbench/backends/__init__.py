@@ -161,14 +161,22 @@ class Backend(Protocol):
     def failure_kind(self, error: BaseException) -> FailureKind | None:
         """ "oom-device" or "oom-host" if the error says so, else None."""
 
-    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
+    def peaks(
+        self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int, rows: int | None = None
+    ) -> dict[str, Run]:
         """The work behind the floor, by name; each run is called and waited for like a pass.
 
         From input [M, N], cotangent [M, N] and weight [N_out, N_in], in the case's dtype and precision: the products
         `current` (input x weight^T), `weight_gradient` (cotangent^T x input) and `input_gradient` (cotangent x weight),
         `copy`, from one buffer of `copied_bytes` to another, and `call`, a product of two matrices of one number each.
-        All write into existing memory. Preparation, such as placing on the device, happens before.
+        All write into existing memory. Preparation, such as placing on the device, happens before. If there are to be
+        so many `rows`, the rows of input and cotangent repeat, and those of the weight up to a square.
         """
+
+
+def repeated(matrix: Matrix, rows: int | None) -> Matrix:
+    """The matrix with its rows repeated up to so many; the matrix itself for None."""
+    return matrix if rows is None else np.resize(matrix, (rows, matrix.shape[1]))
 
 
 def open_backend(name: str, case: Case) -> Backend:

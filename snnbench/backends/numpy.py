@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
-from snnbench.backends import Build, Matrix, Run
+from snnbench.backends import Build, Matrix, Run, repeated
 from snnbench.backends.layout import Layout, require_type
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
@@ -97,10 +97,13 @@ class Backend(backends.Backend):
         """Out of memory, or nothing known."""
         return "oom-host" if isinstance(error, MemoryError) else None
 
-    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
+    def peaks(
+        self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int, rows: int | None = None
+    ) -> dict[str, Run]:
         """Runs with preallocated results; BLAS reads a transposed view without a copy."""
-        x, g, w = (array.astype(self.dtype, copy=False) for array in (entering, cotangent, weight))
-        rows, square = np.empty_like(x), np.empty_like(w)
+        whole = repeated(entering, rows), repeated(cotangent, rows), repeated(weight, rows and weight.shape[1])
+        x, g, w = (array.astype(self.dtype, copy=False) for array in whole)
+        flat, square = np.empty_like(x), np.empty_like(w)
         source, target = np.ones(copied_bytes, np.uint8), np.zeros(copied_bytes, np.uint8)
         scalar, product = np.ones((1, 1), self.dtype), np.zeros((1, 1), self.dtype)
 
@@ -109,9 +112,9 @@ class Backend(backends.Backend):
             return target
 
         return {
-            "current": lambda: np.matmul(x, w.T, out=rows),
+            "current": lambda: np.matmul(x, w.T, out=flat),
             "weight_gradient": lambda: np.matmul(g.T, x, out=square),
-            "input_gradient": lambda: np.matmul(g, w, out=rows),
+            "input_gradient": lambda: np.matmul(g, w, out=flat),
             "copy": copy,
             "call": lambda: np.matmul(scalar, scalar, out=product),
         }

@@ -68,7 +68,7 @@ class Peaks:
         """Measure these peaks. The operands exist only during this call: no reference cycle holds them."""
         started = self.clock()
         operands = workloads.of(self.case).operands(self.case, PATTERN_ROWS)
-        runs = self.backend.peaks(*operands, self.copied_bytes)
+        runs = self.backend.peaks(*operands, self.copied_bytes, self.case.time_steps * self.case.batch)
         if kinds := workloads.of(self.case).convolutions(self.case):
             runs |= self.backend.convolutions(kinds, self.case.time_steps * self.case.batch)
         busy = self._phase(runs[next(iter(self.by_name))])

@@ -52,7 +52,7 @@ class Workload(Protocol):
         """Numbers that exist before a pass: weights and input."""
 
     def operands(self, case: Any, rows: int) -> tuple[Array, Array, Array]:
-        """Input, cotangent and weight of the products behind the floor, of `rows` random rows that repeat."""
+        """So many random rows of the input, the cotangent and the weight of the products behind the floor."""
 
     PACKAGES: tuple[str, ...]
     OVERRIDES: tuple[str, ...]

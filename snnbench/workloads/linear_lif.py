@@ -204,18 +204,17 @@ def static_values(case: Case) -> int:
 
 
 def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
-    """Input [M, N], cotangent [M, N] and weight [N, N] of a product, as random as the case's, `rows` repeated.
+    """So many `rows` of the input, the cotangent and the weight of a product, as random as the case's.
 
     Devices draw less power for zeros. Drawing a whole operand may take longer than multiplying it.
     """
     random = np.random.Generator(np.random.Philox(case.seed))
     pattern = (rows, case.neurons)
-    whole = (case.time_steps * case.batch, case.neurons)
     entering = (random.random(pattern, np.float32) < case.input_rate).astype(np.float32)
     normal = random.standard_normal(pattern, np.float32)
     if case.input_kind == "gaussian":
         entering *= random.standard_normal(pattern, np.float32)
-    return np.resize(entering, whole), np.resize(normal, whole), np.resize(normal, (case.neurons, case.neurons))
+    return entering, normal, normal
 
 
 def _normal(case: Case, number: int) -> Layer:

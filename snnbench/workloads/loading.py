@@ -245,12 +245,12 @@ def static_values(case: Case) -> int:
 
 
 def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
-    """Input [M, W], cotangent [M, W] and weight [W, W] of a product between hidden layers, `rows` repeated."""
+    """So many `rows` of the input, the cotangent and the weight of a product between hidden layers."""
     random = np.random.Generator(np.random.Philox(case.seed))
-    pattern, whole = (rows, case.width), (case.time_steps * case.batch, case.width)
+    pattern = (rows, case.width)
     spikes = (random.random(pattern, np.float32) < perceptron.RATE).astype(np.float32)
     numbers = random.standard_normal(pattern, np.float32)
-    return np.resize(spikes, whole), np.resize(numbers, whole), np.resize(numbers, (case.width, case.width))
+    return spikes, numbers, numbers
 
 
 def _parameter_values(case: Case) -> int:

@@ -45,7 +45,7 @@ class Machine:
         return self.now
 
     def peaks(self, *given: Any) -> dict[str, Callable[[], Any]]:
-        *matrices, self.copied_bytes = given
+        *matrices, self.copied_bytes, _ = given
         self.seen += [weakref.ref(matrix) for matrix in matrices]
         self.now += self.operands_ns
 

@@ -16,7 +16,7 @@ import numpy as np
 from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
-from snnbench.backends import Build, Matrix, Run
+from snnbench.backends import Build, Matrix, Run, repeated
 from snnbench.backends.jax.network import Network, Neuron, Weights
 from snnbench.backends.jax.operations import convolution
 from snnbench.backends.jax.session import Session, refuse
@@ -104,19 +104,25 @@ class Backend(backends.Backend):
             return "oom-host" if self.device.platform == "cpu" else "oom-device"
         return None
 
-    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
+    def peaks(
+        self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int, rows: int | None = None
+    ) -> dict[str, Run]:
         """Runs with operands as arguments; each call writes its result over the result of the call before.
 
-        NumPy makes the arrays, because JAX compiles a program for each shape that it fills.
+        NumPy makes the arrays, because JAX compiles a program for each shape that it fills. A card repeats rows itself,
+        since that takes less than to send them all.
         """
 
-        def on_device(array: Any) -> jax.Array:
-            return jax.device_put(array.astype(self.dtype, copy=False), self.device)
+        def on_device(array: Any, rows: int | None = None) -> jax.Array:
+            on_card = self.device.platform != "cpu"
+            array = (array if on_card else repeated(array, rows)).astype(self.dtype, copy=False)
+            placed = jax.device_put(array, self.device)
+            return jnp.resize(placed, (rows, array.shape[1])) if on_card and rows else placed
 
         def empty(like: jax.Array) -> jax.Array:
             return jax.device_put(np.zeros(like.shape, like.dtype), self.device)
 
-        x, g, w = (on_device(matrix) for matrix in (entering, cotangent, weight))
+        x, g, w = on_device(entering, rows), on_device(cotangent, rows), on_device(weight, rows and weight.shape[1])
         source = jax.device_put(np.ones(copied_bytes, np.uint8), self.device)
         scalar = on_device(np.ones((1, 1), np.float32))
         return {

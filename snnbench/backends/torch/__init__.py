@@ -107,12 +107,19 @@ class Backend(backends.Backend):
             return "oom-device"
         return "oom-host" if isinstance(error, MemoryError) or "can't allocate memory" in str(error) else None
 
-    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
-        """Runs with operands on the device.
+    def peaks(
+        self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int, rows: int | None = None
+    ) -> dict[str, Run]:
+        """Runs with operands on the device, which repeats rows itself.
 
         The copied numbers have four bytes: of so many single bytes, torch would copy even few with several threads.
         """
-        x, g, w = (torch.from_numpy(array).to(self.device, self.dtype) for array in (entering, cotangent, weight))
+
+        def placed(array: Matrix, rows: int | None) -> torch.Tensor:
+            tensor = torch.from_numpy(array).to(self.device, self.dtype)
+            return tensor if rows is None else tensor.repeat(-(-rows // len(tensor)), 1)[:rows]
+
+        x, g, w = placed(entering, rows), placed(cotangent, rows), placed(weight, rows and weight.shape[1])
         source = torch.ones(max(1, copied_bytes // 4), dtype=torch.float32, device=self.device)
         target = torch.zeros_like(source)
         scalar = torch.ones((1, 1), dtype=self.dtype, device=self.device)
