@@ -22,14 +22,23 @@ def shared(home: Path) -> dict[str, str]:
     return dict.fromkeys(CACHES, str(folder)) | {EXTENSIONS: str(folder / "torch-extensions")}
 
 
+def of_own_programs(home: Path) -> dict[str, str]:
+    """The variable for the folder of snnbench's own programs of JAX for a card (backends/jax/programs.py)."""
+    return {"SNNBENCH_JAX_PROGRAMS": str(home / "compilers" / "jax-programs" / _instructions())}
+
+
 def of_jax(home: Path) -> dict[str, str]:
     """Variables by which JAX keeps what it compiles, in a folder for processors with the same instructions."""
-    instructions = match_in(r"(?:flags|Features)\s*: (.*)", ROOT / "proc/cpuinfo")
     return {
-        "JAX_COMPILATION_CACHE_DIR": str(home / "compilers" / "jax" / digest(instructions)),
+        "JAX_COMPILATION_CACHE_DIR": str(home / "compilers" / "jax" / _instructions()),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
+
+
+def _instructions() -> str:
+    """A digest of the instructions of this machine's processors."""
+    return digest(match_in(r"(?:flags|Features)\s*: (.*)", ROOT / "proc/cpuinfo"))
 
 
 def extensions_folder(env: Mapping[str, str], python: Path) -> Path:

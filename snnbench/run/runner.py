@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from snnbench.cases import nodes
 from snnbench.cases.outcome import Outcome, failed, skipped
-from snnbench.environments import store
+from snnbench.environments import compiler_caches, store
 from snnbench.files import home
 from snnbench.machine import cpus, gpus, throttling
 from snnbench.machine.gpus import Card, Watch
@@ -121,7 +121,7 @@ class Lane:
         setup = self.run.setups[cell.side]
         extra = process.further(cell.measure, home())
         if self.card is not None:
-            extra |= {"CUDA_VISIBLE_DEVICES": self.card.uuid}
+            extra |= {"CUDA_VISIBLE_DEVICES": self.card.uuid} | compiler_caches.of_own_programs(home())
         extra |= setup.variables
         current = setup.interpreter(cell.contender, cell.case).python == store.current()
         return process.environment(cell.case.threads, home(), extra, current)

@@ -19,6 +19,7 @@ from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run, repeated
 from snnbench.backends.jax.network import Network, Neuron, Weights
 from snnbench.backends.jax.operations import convolution
+from snnbench.backends.jax.programs import kept
 from snnbench.backends.jax.session import Session, refuse
 from snnbench.cases.case import Case
 from snnbench.cases.operations import Convolution
@@ -126,9 +127,9 @@ class Backend(backends.Backend):
         source = jax.device_put(np.ones(copied_bytes, np.uint8), self.device)
         scalar = on_device(np.ones((1, 1), np.float32))
         return {
-            "current": _into(empty(x), _current, x, w),
-            "weight_gradient": _into(empty(w), _weight_gradient, g, x),
-            "input_gradient": _into(empty(x), _input_gradient, g, w),
+            "current": _into(empty(x), kept(_current, x, x, w), x, w),
+            "weight_gradient": _into(empty(w), kept(_weight_gradient, w, g, x), g, x),
+            "input_gradient": _into(empty(x), kept(_input_gradient, x, g, w), g, w),
             "copy": _into(empty(source), _copy, source),
             "call": _into(empty(scalar), _input_gradient, scalar, scalar),
         }
@@ -140,9 +141,9 @@ class Backend(backends.Backend):
             shapes = (images, *entering), (images, *operation.shape), operation.parameters["weight"]
             x, g, w = (self._random(shape) for shape in shapes)
             value, of_kernel, of_image = _convolution(operation)
-            runs[f"{name}.value"] = partial(value, x, w)
-            runs[f"{name}.kernel-gradient"] = partial(of_kernel, x, w, g)
-            runs[f"{name}.image-gradient"] = partial(of_image, x, w, g)
+            runs[f"{name}.value"] = partial(kept(value, x, w), x, w)
+            runs[f"{name}.kernel-gradient"] = partial(kept(of_kernel, x, w, g), x, w, g)
+            runs[f"{name}.image-gradient"] = partial(kept(of_image, x, w, g), x, w, g)
         return runs
 
     def _random(self, shape: tuple[int, ...]) -> jax.Array:

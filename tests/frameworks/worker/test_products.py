@@ -1,6 +1,7 @@
 """Tests of the products of peaks in every framework: their operands, their values and their memory."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,31 @@ def test_product_reuses_its_output_memory(name: str, monkeypatch: pytest.MonkeyP
             (output := run(), address(output)) for _ in range(4)
         ]  # held, so that no output's memory is free for the next
         assert len({where for _, where in held}) == 1
+
+
+def test_products_of_jax_are_compiled_once_for_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a card: its compiler tunes each for seconds. A damaged program is compiled again."""
+    from snnbench.backends.jax import programs
+
+    written: list[Any] = []
+    serialize = programs.serialize_executable.serialize
+    monkeypatch.setattr(
+        programs.serialize_executable, "serialize", lambda each: written.append(each) or serialize(each)
+    )
+    monkeypatch.setenv(programs.FOLDER, str(tmp_path / "programs"))
+
+    def compiled() -> int:
+        """The programs that a worker compiles; a later look finds those of the first."""
+        monkeypatch.setattr(programs, "_of_process", {})
+        backend, pattern, before = open_backend("jax", CASE), operands(CASE, PATTERN_ROWS), len(written)
+        runs = backend.peaks(*pattern, 1000, ROWS), backend.peaks(*pattern, 1000, ROWS)
+        for each in runs:
+            expected = np.resize(pattern[0], (ROWS, 48)) @ np.resize(pattern[2], (48, 48)).T
+            assert np.allclose(each["current"](), expected, atol=1e-4)
+        return len(written) - before
+
+    assert compiled() == 3
+    assert compiled() == 0
+    next((tmp_path / "programs").iterdir()).write_bytes(b"torn")
+    assert compiled() == 1
+    assert len(list((tmp_path / "programs").iterdir())) == 3, "nothing half written is left"
