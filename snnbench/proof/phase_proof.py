@@ -130,14 +130,18 @@ class PhaseProof:
         """Compare an answer to content 0: the first with the reference, later answers with the first if possible."""
         case = self.check.case
         if self.verified is None:
-            self.spot, self.verified = self.check.check(answer), copied(answer)
+            finding = self.check.check(answer)
+            if self.spot is None:
+                self.spot, self.verified = finding, copied(answer)
+            else:
+                self._add(finding)
             return
         tolerances = self.spot.tolerances.values() if self.spot else ()
         of_format = self.check.tolerance(case.summed), self.check.tolerance(max(1, case.fan_in))
-        tolerance = max(*of_format, *tolerances)
         if isinstance(answer.spikes, Held):
-            self._agree(answer, self.verified, 2 * tolerance)
+            self._agree(answer, self.verified, 2 * max(of_format))
             return
+        tolerance = max(*of_format, *tolerances)
         differs = differing(answer, self.verified)
         if differs is None:
             self._add(self.check.check(answer))
@@ -159,6 +163,12 @@ class PhaseProof:
             return
         rate = self.spot.rate if self.spot else 0.0
         self._add(Finding(compared=math.prod(verified.spikes.shape), rate=rate, gradient_errors=errors))  # type: ignore[union-attr]
+
+    def release(self) -> None:
+        """Drop the copies of answers on a device, which the passes of the next phase may need."""
+        if self._is_held:
+            self.verified = self._answer = None
+            self._memory.clear()
 
     def _read(self, outputs: Any) -> Answer:
         parts = self.piece.parts(outputs)

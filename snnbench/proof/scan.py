@@ -6,9 +6,10 @@ Where that is too much, spotcheck.py compares these neurons and samples with the
 The equations are those of cases/reference.py, in a framework's own arrays and in blocks of neurons.
 """
 
+import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -76,15 +77,15 @@ class Sums:
 class Scan:
     """What a scan of these `neurons` found.
 
-    `differs` [B, n] says where a spike of a sample and a neuron differs, and `differing` how many do. Spikes are
-    counted in `fired`. `gradients` has those of weight and bias by neuron, and of the input by sample; if the input is
-    the current, by neuron.
+    `differs` [B, n] says where a spike of a sample and a neuron differs, and `differing` how many do. `fired` is the
+    number of spikes, of which any number but 0 is one. `gradients` has those of weight and bias by neuron, and of the
+    input by sample; if the input is the current, by neuron.
     """
 
     neurons: NDArray[np.intp]
     differs: NDArray[np.bool_]
     differing: int
-    fired: float
+    fired: int
     gradients: dict[str, Sums]
 
 
@@ -133,19 +134,20 @@ class Scanner:
         arrays, case = self._arrays, self._case
         steps, batch = case.time_steps, case.batch
         goes_back, is_whole = answer.weights is not None, len(neurons) == case.neurons
-        found: list[tuple[NDArray[np.bool_], int, float]] = []
+        found: list[tuple[NDArray[np.bool_], int, int]] = []
         sums: dict[str, list[Sums]] = {}
         with arrays.exact():
             x = arrays.put(inputs)
             upstream = arrays.put(cotangent) if goes_back else None
             entering = None
-            for part in _parts(neurons, max(1, self._entries // (steps * batch)), is_whole):
+            at_once = max(1, self._entries // max(steps * batch, case.fan_in))
+            for part in _parts(neurons, at_once, is_whole):
                 current = self._current(x, part)
                 got = arrays.float64(answer.spikes.native[:, :, part])  # type: ignore[union-attr]
                 potential = follow(arrays, current, got, self._rule)
                 differs = arrays.float64(potential >= self._rule.threshold) != got
-                anywhere, count = differs.any(0), arrays.float64(differs).sum()
-                found.append((arrays.numpy(anywhere), int(arrays.numpy(count)), float(arrays.numpy(got.sum()))))
+                differing, fired = (int(arrays.numpy(arrays.float64(each).sum())) for each in (differs, got != 0))
+                found.append((arrays.numpy(differs.any(0)), differing, fired))
                 if upstream is None:
                     continue
                 gradient = backward(arrays, arrays.float64(upstream[:, :, part]), potential, got, self._rule)
@@ -156,7 +158,9 @@ class Scanner:
                     added = (gradient.reshape(steps * batch, -1) @ weight).reshape(steps, batch, -1)
                     entering = added if entering is None else entering + added
             if entering is not None:
-                sums["input"] = [self._sums(answer.input.native, entering, (0, 2))]  # type: ignore[union-attr]
+                got = answer.input.native  # type: ignore[union-attr]
+                pieces = [self._sums(got[piece], entering[piece], (0, 2)) for piece in self._steps(x)]
+                sums["input"] = [Sums(*(sum(each) for each in zip(*map(astuple, pieces), strict=True)))]
         return Scan(
             neurons,
             np.concatenate([each for each, _, _ in found], axis=1),
@@ -248,31 +252,39 @@ def agreement(answer: Answer, verified: Answer) -> dict[str, float] | None:
 def _difference(arrays: Arrays, got: Any, expected: Any) -> float:
     if got is None or got.shape != expected.shape:
         return float("inf")
-    theirs = arrays.float64(expected.native)
-    error = arrays.float64(got.native) - theirs
-    off, size = (float(arrays.numpy((each * each).sum())) for each in (error, theirs))
+    off = size = 0.0
+    at_once = max(1, MOST_ENTRIES // BLOCKS * len(got.native) // max(1, math.prod(got.shape)))
+    for start in range(0, len(got.native), at_once):
+        piece = slice(start, start + at_once)
+        theirs = arrays.float64(expected.native[piece])
+        error = arrays.float64(got.native[piece]) - theirs
+        off += float(arrays.numpy((error * error).sum()))
+        size += float(arrays.numpy((theirs * theirs).sum()))
     return (off / size) ** 0.5 if size else float(off != 0)
 
 
 def flops_per_ns(arrays: Arrays) -> float:
-    """The speed of a product in float64: the second one, because the first may start a library."""
+    """The speed of a product in float64: the fastest of three after the first, which may start a library."""
     with arrays.exact():
         matrix = arrays.float64(arrays.put(np.ones((TRIED, TRIED), np.float32)))
         arrays.numpy((matrix @ matrix)[0])
-        started = time.perf_counter_ns()
-        arrays.numpy((matrix @ matrix)[0])
-        return float(2 * TRIED**3 / (time.perf_counter_ns() - started))
+        durations = []
+        for _ in range(3):
+            started = time.perf_counter_ns()
+            arrays.numpy((matrix @ matrix)[0])
+            durations.append(time.perf_counter_ns() - started)
+        return 2 * TRIED**3 / min(durations)
 
 
 def entries_that_fit(case: Case, free_bytes: int) -> int:
     """How many numbers an array in float64 may have at once, in so much memory of a device; 0 if there is no room.
 
-    Beside the blocks there are the input and the cotangent, twice, two copies of the answer, and the gradient of the
-    input.
+    Beside the blocks there are the input and the cotangent, twice, two copies of the answer and one in another order,
+    and the gradient of the input in float64, three times while it is summed.
     """
     positions, weights = case.time_steps * case.batch * case.neurons, case.fan_in * case.neurons
-    entries = (free_bytes - positions * (4 * 8 + 8) - weights * (4 * 3 + 8)) // (8 * BLOCKS)
-    return 0 if entries < case.time_steps * case.batch else min(MOST_ENTRIES, entries)
+    entries = (free_bytes - positions * (4 * 10 + 8 * 3) - weights * 4 * 3) // (8 * BLOCKS)
+    return 0 if entries < max(case.time_steps * case.batch, case.fan_in) else min(MOST_ENTRIES, entries)
 
 
 def _kept(arrays: Arrays, spikes: Any) -> Any:
@@ -288,4 +300,4 @@ def _parts(neurons: NDArray[np.intp], at_once: int, is_whole: bool) -> Iterator[
 
 
 def _joined(parts: list[Sums]) -> Sums:
-    return Sums(*(np.concatenate(each) for each in zip(*((p.error, p.got, p.expected) for p in parts), strict=True)))
+    return Sums(*(np.concatenate(each) for each in zip(*map(astuple, parts), strict=True)))

@@ -105,4 +105,4 @@ class SpotChecks:
                 lambda count: self.layers().first(which, count, run),
             )
         options: dict[str, Any] = {"guarded": guarded, "seed": seed, "network": network, "scanner": self._scanner}
-        return SpotCheck(self.problem, which, rule, budget_ns=0 if self._scanner else budget_ns, **options)
+        return SpotCheck(self.problem, which, rule, budget_ns=budget_ns, **options)

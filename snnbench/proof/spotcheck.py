@@ -96,6 +96,8 @@ class SpotCheck:
     def check(self, answer: Answer) -> Finding:
         """Compare the spikes of `answer`, and its gradients, if it has any. Gradients need their spikes."""
         finding = Finding()
+        if isinstance(answer.spikes, Held):
+            self.extent = extent(self.case, 0)  # a scan compares the rest
         if answer.spikes is None:
             finding.complaints.append("no spikes")
         elif (answer.weights is None) != (answer.biases is None):
@@ -117,7 +119,7 @@ class SpotCheck:
     def check_where(self, answer: Answer, differs: NDArray[np.bool_]) -> Finding:
         """Do `check`, and compare each neuron with spikes [T, B, N] that differ somewhere from another answer's.
 
-        At most the first MOST_COLUMNS such neurons are compared.
+        Of over MOST_COLUMNS such neurons, some are compared.
         """
         finding = Finding()
         if self.case.sites == 1 and not self.everything and answer.spikes is not None:
@@ -187,6 +189,7 @@ class SpotCheck:
         samples = self.extent.samples
         if isinstance(spikes, Held) and self.scanner and self.scanner.most_neurons == self.case.neurons:
             samples = 0  # all are scanned, and one over all neurons would take the host seconds
+            self._require_input_gradient(finding, answer)
         if samples and not self.everything:
             sample = self._some
             followed = self._compare(finding, "some", sample, spikes[:, sample.batch])
@@ -208,8 +211,8 @@ class SpotCheck:
         for name, sums in scan.gradients.items():
             of_samples = name == "input" and self._linear is not None
             tolerance = self.tolerance(max(1, case.fan_in) if name == "input" else case.time_steps * case.batch)
-            suspects = sums.suspects(tolerance)
-            if sums.relative <= tolerance:
+            suspects, is_within = sums.suspects(tolerance), sums.relative <= tolerance
+            if is_within:
                 finding.gradient_errors[name], finding.cosines[name] = sums.relative, sums.cosine
             if not len(suspects) or judged.complaints:
                 continue
@@ -220,12 +223,15 @@ class SpotCheck:
                 self._compare_input(judged, followed, sample, answer)
             elif self._linear is not None:
                 self._compare_parameters(judged, followed, sample, answer, self._linear)
+            if not is_within:  # the numbers are those of the suspects, with their tolerance
+                for numbers in ("gradient_errors", "cosines", "tolerances"):
+                    getattr(finding, numbers).update(
+                        {key: each for key, each in getattr(judged, numbers).items() if key == name}
+                    )
         finding.complaints += judged.complaints
         finding.first_wrong = judged.first_wrong or finding.first_wrong
         finding.unprovable, finding.allowed = judged.unprovable, max(finding.allowed, judged.allowed)
         finding.unexplained += judged.unexplained
-        for name, wider in judged.tolerances.items():
-            finding.tolerances[name] = max(wider, finding.tolerances.get(name, 0.0))
         finding.neurons = len(neurons)
         if finding.neurons == case.neurons:
             finding.samples, finding.seed, finding.differing = case.batch, None, 0
@@ -235,8 +241,9 @@ class SpotCheck:
         finding.rate = scan.fired / (case.time_steps * case.batch * len(neurons))
 
     def _columns(self, finding: Finding, spikes: Any, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> None:
-        """Compare the spikes of pairs of a sample and a neuron, at most the first MOST_COLUMNS."""
-        b, n = batch[:MOST_COLUMNS], neurons[:MOST_COLUMNS]
+        """Compare the spikes of pairs of a sample and a neuron; of over MOST_COLUMNS pairs, some that are drawn."""
+        drawn = sampled(len(batch), MOST_COLUMNS, self.seed)
+        b, n = batch[drawn], neurons[drawn]
         current, summing = self._source.columns(b, n)
         got = np.asarray(spikes[:, b, n], np.float64)
         trace = reference.forward(current, self.rule, forced=got)
@@ -244,6 +251,13 @@ class SpotCheck:
         expected = self.rule.fired(trace.potential)
         potential = trace.potential[:, None]  # shaped like one sample; only messages use its number
         compare_spikes(finding, got[:, None], expected[:, None], potential, self.rule, margin[:, None], (b[:1], n))
+
+    def _require_input_gradient(self, finding: Finding, answer: Answer) -> None:
+        """Complain about a gradient of the input that is missing or of another shape."""
+        got, shape = answer.input, self.inputs.shape
+        is_wanted = answer.weights is not None and self.case.input_gradient and not finding.complaints
+        if is_wanted and (got is None or got.shape != shape):
+            compare_gradient(finding, "input", got, np.broadcast_to(0.0, shape), np.inf)
 
     def _compare_input(self, finding: Finding, followed: Followed, sample: Sample, answer: Answer) -> None:
         got = answer.input

@@ -256,6 +256,8 @@ class Measurement:
                 if not self._proved(timed, reply):
                     return
                 timed.measure_further(measures)
+                if isinstance(timed, TimedPhase):
+                    timed.proof.release()
                 measured[name] = timed
                 phases[name] = timed.as_dict()
                 phases[name]["contention"]["timed_cpus"] = cpus

@@ -1,5 +1,7 @@
 """Tests of the scan: NumPy's reference and a scan agree, and a fault in one place of a whole answer is found."""
 
+import json
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -94,6 +96,16 @@ def sample_off(answer: Answer) -> Answer:
     return replace(answer, input=entering)
 
 
+def spike_missing(answer: Answer) -> Answer:
+    spikes = answer.spikes.copy()  # type: ignore[union-attr]
+    spikes[11, 3, 77] = np.nan
+    return replace(answer, spikes=spikes)
+
+
+def input_missing(answer: Answer) -> Answer:
+    return replace(answer, input=None)
+
+
 def number_missing(answer: Answer) -> Answer:
     weight = answer.weights[0].copy()  # type: ignore[index]
     weight[77, 5] = np.nan
@@ -108,6 +120,8 @@ def number_missing(answer: Answer) -> Answer:
         (bias_off, "gradient of bias is off by"),
         (sample_off, "gradient of input is off by"),
         (number_missing, "gradient of weight is not finite"),
+        (spike_missing, "spikes differ, the first at t=11, b=3, n=77"),
+        (input_missing, "gradient of input: got shape none"),
     ],
 )
 def test_fault_in_one_place_is_found_in_every_check(fault: Callable[[Answer], Answer], message: str) -> None:
@@ -115,8 +129,9 @@ def test_fault_in_one_place_is_found_in_every_check(fault: Callable[[Answer], An
     answer = fault(answer_to(problem, 0, 0, "float32"))
     findings = [scanning(problem, arrays, seed=seed).check(held(answer, arrays)) for seed in range(4)]
     assert all(message in finding.message for finding in findings), [finding.message for finding in findings]
+    assert all(json.dumps(finding.as_dict(), allow_nan=False) for finding in findings), "a reply is JSON"
     alone = [SpotCheck(problem, 0, seed=seed).check(answer).correct for seed in range(20)]
-    assert any(alone), "a check of a part misses it"
+    assert any(alone) or fault is input_missing, "a check of a part misses it"
 
 
 def test_spike_that_rounding_decides_is_right() -> None:
@@ -199,3 +214,39 @@ def test_answer_to_content_in_another_order_is_compared_where_it_is(fault: Calla
     assert proof.spot is not None and proof.spot.correct
     assert proof.fresh.correct is (fault is None), proof.fresh.message
     assert proof.fresh.compared == right.spikes.size or fault  # type: ignore[union-attr]
+
+
+def test_wide_tolerance_of_a_few_neurons_is_none_of_a_whole_answer() -> None:
+    """Rounding magnifies the gradients of some neurons, and their tolerance, by hundreds."""
+    slow = {"beta": 0.99, "time_steps": 100, "surrogate": "atan", "slope": 5.0, "seed": 780819}
+    problem, arrays = lif.Problem(LIF.with_(**slow, neurons=150)), Arrays()
+    right = answer_to(problem, 0, 0, "float32")
+    answers = [right]
+    proof = phase_proof(problem, arrays, answers)
+    proof.keep_last(None)
+    assert proof.spot and proof.spot.correct, proof.spot
+    proof.prepare(drawn=0)
+    proof.load()
+    order = proof.content.order  # type: ignore[union-attr]
+    answers += [replace(right, spikes=right.spikes[:, order], input=1.0003 * right.input[:, order])]  # type: ignore[index]
+    proof.keep(None)
+    proof.compare()
+    assert "gradient of input is off by 0.0003" in proof.fresh.message
+
+
+def test_a_scan_takes_no_more_memory_than_the_device_has() -> None:
+    """Also where a weight has more entries than a block of steps and samples."""
+    for shape, free_bytes in (((4, 4, 1500), 150_000_000), ((2, 8, 2000), 300_000_000), ((100, 50, 200), 150_000_000)):
+        steps, batch, neurons = shape
+        case = CASE.with_(time_steps=steps, batch=batch, neurons=neurons, input_rate=0.5)
+        problem, arrays = linear_lif.Problem(case), Arrays(free_bytes)
+        answer = held(answer_to(problem, 0, 0, "float32").each(lambda each: each.astype(np.float32)), arrays)
+        scanner = Scanner(arrays, case, rule_of(case), problem.layers()[0])
+        assert scanner.has_room()
+        given = problem.input(0), problem.cotangent(0)
+        tracemalloc.start()
+        scanner.scan(*given, answer, np.arange(neurons))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        copies = 4 * (8 * steps * batch * neurons + 2 * neurons**2)  # what the scan does not make
+        assert peak + copies <= free_bytes, f"{peak / 1e6:.0f} and {copies / 1e6:.0f} MB"

@@ -44,6 +44,6 @@ class Arrays(answer.Arrays):
         """Nothing: XLA's peak is that of the whole process."""
 
     def free_bytes(self) -> int:
-        """What XLA's allocator has left, beside its peak."""
-        statistics = self._device.memory_stats()
-        return int(statistics["bytes_limit"] - statistics["peak_bytes_in_use"])
+        """What XLA's allocator has left, beside its peak; 0 if it keeps no account."""
+        statistics = self._device.memory_stats() or {}
+        return int(statistics.get("bytes_limit", 0) - statistics.get("peak_bytes_in_use", 0))

@@ -125,7 +125,9 @@ class Session(backends.Session):
     def held(self, spikes: Any, gradients: Any) -> Answer:
         """The same, where the arrays are."""
         arrays = Arrays(self.device)
-        return self._answer(spikes, gradients, _plain).each(lambda array: Held(array, arrays))
+        return self._answer(spikes, gradients, _plain).each(
+            lambda array: Held(jax.device_put(array, self.device), arrays)
+        )
 
     def arrays(self) -> Arrays | None:
         """Those of a card."""

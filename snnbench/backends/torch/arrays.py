@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from snnbench.cases import answer
 
+FULL_BYTES = 4
+
 
 class Arrays(answer.Arrays):
     """Tensors of a device."""
@@ -32,8 +34,9 @@ class Arrays(answer.Arrays):
         return array.to(torch.float64)
 
     def numpy(self, array: torch.Tensor) -> NDArray[Any]:
-        """A copy on the host."""
-        copy: NDArray[Any] = array.detach().cpu().numpy()
+        """A copy on the host; NumPy has no bfloat16."""
+        is_narrow = array.is_floating_point() and array.element_size() < FULL_BYTES
+        copy: NDArray[Any] = (array.float() if is_narrow else array).detach().cpu().numpy()
         return copy
 
     def copied(self, array: torch.Tensor, target: torch.Tensor | None) -> torch.Tensor:
@@ -48,5 +51,8 @@ class Arrays(answer.Arrays):
 
     def free_bytes(self) -> int:
         """What the driver and PyTorch's allocator have left, beside the allocator's peak."""
+        from snnbench.backends.torch.graph import unused_private_bytes  # it needs sessions, and these need arrays
+
         free, _ = torch.cuda.mem_get_info(self._device)
-        return int(free + torch.cuda.memory_reserved(self._device) - torch.cuda.max_memory_allocated(self._device))
+        taken = torch.cuda.max_memory_allocated(self._device) + unused_private_bytes(torch.cuda.memory_snapshot())
+        return int(free + torch.cuda.memory_reserved(self._device) - taken)

@@ -147,7 +147,7 @@ class Session(backends.Session):
     def held(self, spikes: Any, gradients: Any) -> Answer:
         """The same, where the tensors are."""
         arrays = Arrays(self.device)
-        return self._answer(spikes, gradients, _plain).each(lambda tensor: Held(tensor, arrays))
+        return self._answer(spikes, gradients, _plain).each(lambda tensor: Held(tensor.to(self.device), arrays))
 
     def arrays(self) -> Arrays | None:
         """Those of the card of a network that one process runs."""

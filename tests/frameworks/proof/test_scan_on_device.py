@@ -15,6 +15,7 @@ from snnbench.backends import open_backend
 from snnbench.backends import torch as of_torch
 from snnbench.backends.jax.arrays import Arrays as JaxArrays
 from snnbench.backends.torch.arrays import Arrays as TorchArrays
+from snnbench.cases.answer import Held
 from snnbench.cases.case import PROFILES
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.worker.measurement import Measurement
@@ -102,3 +103,10 @@ def test_device_without_room_holds_no_answers(monkeypatch: pytest.MonkeyPatch) -
     assert reply.outcome and reply.outcome.verdict == "exact"
     check = reply.checks["spot-train"]
     assert (check["neurons"], check["samples"]) == (32, 1) and check["seed"] is not None
+
+
+def test_spikes_that_numpy_has_no_format_for_are_read() -> None:
+    import torch
+
+    held = Held(torch.ones((2, 3), dtype=torch.bfloat16), TorchArrays(torch.device("cpu")))
+    assert held[0].tolist() == [1.0] * 3 and np.asarray(held).dtype == np.float32
