@@ -235,10 +235,10 @@ class SpotCheck:
         finding.neurons = len(neurons)
         if finding.neurons == case.neurons:
             finding.samples, finding.seed, finding.differing = case.batch, None, 0
+            finding.rate = scan.fired / compared
         else:
             compared += case.time_steps * case.neurons * (finding.samples or 0)
         finding.compared, finding.differing = compared, finding.differing + scan.differing
-        finding.rate = scan.fired / (case.time_steps * case.batch * len(neurons))
 
     def _columns(self, finding: Finding, spikes: Any, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> None:
         """Compare the spikes of pairs of a sample and a neuron; of over MOST_COLUMNS pairs, some that are drawn."""

@@ -12,9 +12,10 @@ from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
+from snnbench.backends.torch.arrays import unused_private_bytes
 from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.floor_products import products
-from snnbench.backends.torch.graph import Captured, unused_private_bytes
+from snnbench.backends.torch.graph import Captured
 from snnbench.backends.torch.imported import stepped_network
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weights

@@ -51,8 +51,15 @@ class Arrays(answer.Arrays):
 
     def free_bytes(self) -> int:
         """What the driver and PyTorch's allocator have left, beside the allocator's peak."""
-        from snnbench.backends.torch.graph import unused_private_bytes  # it needs sessions, and these need arrays
-
         free, _ = torch.cuda.mem_get_info(self._device)
         taken = torch.cuda.max_memory_allocated(self._device) + unused_private_bytes(torch.cuda.memory_snapshot())
         return int(free + torch.cuda.memory_reserved(self._device) - taken)
+
+
+def unused_private_bytes(snapshot: list[dict[str, Any]]) -> int:
+    """Unused bytes in the private pools of graphs, in a snapshot of torch's allocator.
+
+    Memory that a captured pass frees stays in its graph's pool, and the allocator does not count it as in use.
+    """
+    private = (segment for segment in snapshot if tuple(segment["segment_pool_id"]) != (0, 0))
+    return sum(segment["total_size"] - segment["allocated_size"] for segment in private)

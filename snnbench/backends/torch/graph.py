@@ -108,12 +108,3 @@ def existing(device: torch.device) -> list[torch.Tensor]:
     # By type: isinstance would ask a weak proxy for the class of a dead object.
     tensors = (thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor))
     return [tensor for tensor in tensors if tensor.device.type == device.type]
-
-
-def unused_private_bytes(snapshot: list[dict[str, Any]]) -> int:
-    """Unused bytes in the private pools of graphs, in a snapshot of torch's allocator.
-
-    Memory that a captured pass frees stays in its graph's pool, and the allocator does not count it as in use.
-    """
-    private = (segment for segment in snapshot if tuple(segment["segment_pool_id"]) != (0, 0))
-    return sum(segment["total_size"] - segment["allocated_size"] for segment in private)

@@ -15,10 +15,10 @@ from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.torch import Backend
+from snnbench.backends.torch.arrays import unused_private_bytes
 from snnbench.backends.torch.graph import (
     Captured,
     capture_stream,
-    unused_private_bytes,
 )
 from snnbench.backends.torch.session import Session
 from snnbench.cases.operations import INPUT
