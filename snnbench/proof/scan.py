@@ -134,7 +134,7 @@ class Scanner:
         arrays, case = self._arrays, self._case
         steps, batch = case.time_steps, case.batch
         goes_back, is_whole = answer.weights is not None, len(neurons) == case.neurons
-        found: list[tuple[NDArray[np.bool_], int, int]] = []
+        by_part: list[tuple[NDArray[np.bool_], int, int]] = []
         sums: dict[str, list[Sums]] = {}
         with arrays.exact():
             x = arrays.put(inputs)
@@ -147,7 +147,7 @@ class Scanner:
                 potential = follow(arrays, current, got, self._rule)
                 differs = arrays.float64(potential >= self._rule.threshold) != got
                 differing, fired = (int(arrays.numpy(arrays.float64(each).sum())) for each in (differs, got != 0))
-                found.append((arrays.numpy(differs.any(0)), differing, fired))
+                by_part.append((arrays.numpy(differs.any(0)), differing, fired))
                 if upstream is None:
                     continue
                 gradient = backward(arrays, arrays.float64(upstream[:, :, part]), potential, got, self._rule)
@@ -163,9 +163,9 @@ class Scanner:
                 sums["input"] = [Sums(*(sum(each) for each in zip(*map(astuple, pieces), strict=True)))]
         return Scan(
             neurons,
-            np.concatenate([each for each, _, _ in found], axis=1),
-            sum(count for _, count, _ in found),
-            sum(fired for _, _, fired in found),
+            np.concatenate([each for each, _, _ in by_part], axis=1),
+            sum(count for _, count, _ in by_part),
+            sum(fired for _, _, fired in by_part),
             {name: _joined(each) for name, each in sums.items()},
         )
 
