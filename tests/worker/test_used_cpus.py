@@ -22,14 +22,15 @@ if {measured}:
     os.sched_setaffinity(0, range(os.cpu_count()))
 
     def work():
-        values = np.ones(1 << 16)
+        values = np.ones(1 << 22)
+        out = np.empty_like(values)
         while True:
-            np.sin(values, out=np.empty_like(values))
+            np.sin(values, out=out)
 
     threading.Thread(target=work, daemon=True).start()
 return right
 """
-"""A thread that computes beside the passes; NumPy lets go of the interpreter meanwhile."""
+"""A thread that computes beside the passes, in long calls, in which NumPy lets go of the interpreter."""
 PROCESS = f"""
 import os
 import subprocess
@@ -88,7 +89,7 @@ def test_tenth_of_a_cpu_more_is_allowed(cpus: float, threads: int, complaint: st
 
 def refused(folder: Path, fault: str, **changes: Any) -> str:
     """Why a library with this fault gets no time."""
-    asked = request("time", phases=("inference",), min_repetition_ns=20_000_000, **changes)
+    asked = request("time", phases=("inference",), min_repetition_ns=50_000_000, **changes)
     reply = reply_of(ask(folder, altered(fault.replace("{measured}", "case.neurons == 48")), asked))
     assert reply.outcome and reply.outcome.kind == "incorrect" and not reply.phases, reply
     return str(reply.outcome.reason)
