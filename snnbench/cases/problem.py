@@ -46,6 +46,12 @@ class Problem(ABC):
     drive: float = 1.0
     _drawn: dict[tuple[str, int], object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def draw(self) -> None:
+        """Draw the parameters and content 0, which are otherwise drawn at first use."""
+        self.layers()
+        self.input(0)
+        self.cotangent(0)
+
     def layers(self) -> list[Layer]:
         """Weight [N, N] and bias [N] of each linear layer, float32; empty if the input is the current."""
         return []
@@ -114,6 +120,11 @@ class Stack(Problem):
 
 class Graph(Problem):
     """A problem whose network is a sequence of operations, with a library's neuron at each site of neurons."""
+
+    def draw(self) -> None:
+        """Draw the parameters and content 0, which are otherwise drawn at first use."""
+        super().draw()
+        self.parameters()
 
     @abstractmethod
     def operations(self) -> Sequence[Operation]:

@@ -24,11 +24,16 @@ class UnknownCard(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card: its name for CUDA_VISIBLE_DEVICES, its number in the driver's list, and its model."""
+    """A card: its name for CUDA_VISIBLE_DEVICES, its number in the driver's list, its model and its memory.
+
+    If it is `exclusive`, one process may use it at a time.
+    """
 
     uuid: str
     index: int | None
     model: str = ""
+    memory_bytes: int = 0
+    exclusive: bool = False
 
     @property
     def name(self) -> str:
@@ -45,10 +50,7 @@ def visible(environ: Mapping[str, str] = os.environ, nvml: Any = None) -> list[C
     nvml = nvml or nvidia_driver()
     if nvml is None:
         return []
-    there = [
-        Card(_text(nvml.nvmlDeviceGetUUID(handle)), index, _text(nvml.nvmlDeviceGetName(handle)))
-        for index, handle in handles(nvml)
-    ]
+    there = [_opened(nvml, index, handle) for index, handle in handles(nvml)]
     listed = environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
         return there
@@ -80,10 +82,13 @@ def chosen(text: str, cards: Sequence[Card]) -> list[Card]:
 
 
 class Watch:
-    """Watches a card for other processes. None of our workers may run there at the start, nor at `others`."""
+    """Watches a card for other processes.
 
-    def __init__(self, card: Card, nvml: Any = None) -> None:
-        self._nvml, self._seen_us = nvml or nvidia_driver(), 0
+    At the start and at `others`, as many of our workers are there as are `waiting`, and no further one.
+    """
+
+    def __init__(self, card: Card, nvml: Any = None, waiting: int = 0) -> None:
+        self._nvml, self._seen_us, self._waiting = nvml or nvidia_driver(), 0, waiting
         self._handle = dict(handles(self._nvml)).get(card.index) if card.index is not None else None
         self._before = self._there()
         for sample in self._samples():
@@ -92,7 +97,7 @@ class Watch:
     def others(self, own: int = 1) -> bool:
         """Whether another process was on the card before, after or between; `own` is the number of our workers."""
         between = {sample.pid for sample in self._samples() if sample.timeStamp > self._seen_us}
-        return bool(self._before or self._there() or len(between) > own)
+        return max(len(self._before), len(self._there())) > self._waiting or len(between) > own
 
     def _there(self) -> set[int]:
         return {process.pid for process in self._ask("nvmlDeviceGetComputeRunningProcesses")}
@@ -105,6 +110,19 @@ class Watch:
         if self._handle is None:
             return []
         return list(ask(self._nvml, question, self._handle, *arguments) or [])
+
+
+def _opened(nvml: Any, index: int, handle: Any) -> Card:
+    """The card behind a handle."""
+    memory = ask(nvml, "nvmlDeviceGetMemoryInfo", handle)
+    mode = ask(nvml, "nvmlDeviceGetComputeMode", handle)
+    return Card(
+        _text(nvml.nvmlDeviceGetUUID(handle)),
+        index,
+        _text(nvml.nvmlDeviceGetName(handle)),
+        memory.total if memory else 0,
+        mode == nvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS,
+    )
 
 
 def require_alike(cards: Sequence[Card]) -> None:

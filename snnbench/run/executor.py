@@ -105,16 +105,16 @@ def _has_one_process(cell: Cell) -> bool:
 
 def fit(cells: Sequence[Cell], memory_bytes: int) -> bool:
     """Whether the workers of these cells may prepare at once, in so much memory."""
-    wait, work = (
-        [floor.least_bytes(cell.case, "train") for cell in cells if _waits(cell) is waits] for waits in (True, False)
-    )
-    taken = RELAYED_TIMES * (max(wait, default=0) + sum(work)) + LOADED_BYTES * len(cells)
+    least = [floor.least_bytes(cell.case, "train") for cell in cells]
+    if all(cell.case.device.startswith("cuda") for cell in cells):
+        work = sum(least) + max(least, default=0)  # what each has drawn, and a copy of the one whose turn it is
+    else:
+        waits = [cell.measure == "time" for cell in cells]
+        turn = max((each for each, wait in zip(least, waits, strict=True) if wait), default=0)
+        at_once = sum(each for each, wait in zip(least, waits, strict=True) if not wait)
+        work = RELAYED_TIMES * (turn + at_once)
+    taken = work + LOADED_BYTES * len(cells)
     return len(cells) <= min(MOST_RELAYED, RELAYED_PER_CPU * cpus.usable_cpus()) and taken <= memory_bytes
-
-
-def _waits(cell: Cell) -> bool:
-    """Whether its worker waits for its turn before it draws anything (worker/relay.py)."""
-    return cell.measure == "time" or cell.case.device.startswith("cuda")
 
 
 VERIFY = "verify"
@@ -129,7 +129,7 @@ RELAYED_TIMES = 32
 """The least bytes of all workers that work at once must fit into the memory so often, because a library may need many
 times the least bytes."""
 LOADED_BYTES = 1 << 30
-"""A worker that waits for its turn holds its libraries and an exam, and nothing of its case."""
+"""A worker that waits for its turn holds its libraries and an exam, and on a card what it has drawn."""
 
 
 class Progress(Interface):
@@ -234,6 +234,8 @@ class Executor:
 
     def _with_cpus(self, cells: Sequence[Cell], cards: Sequence[Card]) -> Sequence[Card]:
         """As many cards as can have CPUs of their own: a neighbour must not slow down the host side of a cell."""
+        if cells and any(card.exclusive for card in cards):
+            self.run.say("the card is in exclusive mode: workers use it one at a time, from their exam on")
         widest = max((cell.case.threads for cell in cells), default=1)
         most = max(1, cpus.usable_cpus() // widest)
         if most < len(cards):

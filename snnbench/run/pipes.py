@@ -1,7 +1,7 @@
 """The pipes between workers that wait for each other."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -10,16 +10,21 @@ from snnbench.worker.relay import OPEN
 
 @dataclass(slots=True)
 class Ends:
-    """The pipe ends of one worker: its option on the worker's command line, and their descriptors."""
+    """The pipe ends of one worker: its option on the worker's command line, and their descriptors.
+
+    `uses_card` says whether the worker may use its card before its turn.
+    """
 
     option: str
     descriptors: tuple[int, ...]
+    uses_card: bool = False
     open: bool = True
 
     @property
-    def options(self) -> tuple[str, str]:
+    def options(self) -> tuple[str, ...]:
         """For the worker's command line."""
-        return self.option, ",".join(map(str, self.descriptors))
+        given = (self.option, ",".join(map(str, self.descriptors)))
+        return (*given, "--uses-card") if self.uses_card else given
 
     def close(self) -> None:
         """Close this process's copies of the ends, so that the other workers notice when their partner ends."""
@@ -63,16 +68,19 @@ class Relay:
 
 
 @contextmanager
-def relay(count: int, leader: int) -> Iterator[Relay]:
-    """The pipes of `count` workers. The worker of the number `leader` waits until all others are ready."""
+def relay(count: int, leader: int, on_card: Collection[int] = ()) -> Iterator[Relay]:
+    """The pipes of `count` workers. The worker of the number `leader` waits until all others are ready.
+
+    Those `on_card` may use the card before their turn.
+    """
     gates: dict[int, int] = {}
     readers: list[int] = []
     ends: dict[int, Ends] = {}
     for number in set(range(count)) - {leader}:
         (gate, gates[number]), (reader, ready) = os.pipe(), os.pipe()
-        ends[number] = Ends("--follows", (gate, ready))
+        ends[number] = Ends("--follows", (gate, ready), number in on_card)
         readers.append(reader)
-    ends[leader] = Ends("--leads", tuple(readers))
+    ends[leader] = Ends("--leads", tuple(readers), leader in on_card)
     pipes = Relay([ends[number] for number in range(count)], gates)
     try:
         yield pipes

@@ -20,6 +20,11 @@ from snnbench.run.process import Ending, Worker
 from snnbench.run.setup import RunContext
 from snnbench.worker.messages import Announce, Request, silent
 
+CONTEXT_BYTES = 1 << 30
+"""Memory of a card that a process holds which has taken the exam there, with room to spare."""
+CONTEXTS_SHARE = 1 / 8
+"""The share of a card's memory that processes may hold which wait for their turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -76,20 +81,30 @@ class Lane:
         timeout_s = self.run.protocol.timeout_seconds
         times = [number for number, task in enumerate(tasks) if task.cell.measure == "time"]
         leader = 0 if self.card else next(iter(times), 0)  # on a card a worker that measures memory waits, too
-        with self._slot(tasks), pipes.relay(len(tasks), leader) as relay, ExitStack() as stack:
+        on_card = self._on_card(tasks)
+        with self._slot(tasks), pipes.relay(len(tasks), leader, on_card) as relay, ExitStack() as stack:
             starts = [self._start(stack, task.cell, ends) for task, ends in zip(tasks, relay.ends, strict=True)]
             for number, (task, start) in enumerate(zip(tasks, starts, strict=True)):
                 task.begun()
                 predicted = self.known.predict(task.cell)
                 if not predicted:
                     relay.open_gate(number)
-                with self._observed() as flags:
+                waiting = sum(each > number for each in on_card)
+                workers = len(on_card) if number == leader else 1
+                with self._observed(workers, waiting) as flags:
                     if isinstance(start, Outcome):
                         end: Outcome | Ending = start
                     else:
                         together = len(tasks) if number <= leader else 1
                         end = predicted or _ending(start, task, together * timeout_s, self.stop)
                 yield record_of(task.cell, task.key, self.run, end, flags, self.card)
+
+    def _on_card(self, tasks: Sequence[Task]) -> list[int]:
+        """The numbers of the tasks whose workers may use the card before their turn (worker/relay.py)."""
+        if not self.card or self.card.exclusive:
+            return []
+        most = int(CONTEXTS_SHARE * self.card.memory_bytes) // CONTEXT_BYTES
+        return [number for number, task in enumerate(tasks) if task.cell.measure == "time"][:most]
 
     def known_outcome(self, cell: Cell) -> Outcome | None:
         """The outcome of a cell that need not or cannot be run, else None."""
@@ -137,11 +152,14 @@ class Lane:
         return slots.held(name, self.run.say, self.stop) if is_measured else nullcontext()
 
     @contextmanager
-    def _observed(self, workers: int = 1) -> Iterator[set[str]]:
-        """The flags of disturbances that the harness sees while `workers` run: a set that is complete at the end."""
+    def _observed(self, workers: int = 1, waiting: int = 0) -> Iterator[set[str]]:
+        """The flags of disturbances that the harness sees while `workers` run: a set that is complete at the end.
+
+        Of those that wait for their turn, so many are `waiting` on the card.
+        """
         flags: set[str] = set()
         index = self.card.index if self.card else None
-        before, watch = throttling.counters(card_index=index), Watch(self.card) if self.card else None
+        before, watch = throttling.counters(card_index=index), Watch(self.card, None, waiting) if self.card else None
         yield flags
         if throttling.grown(before, throttling.counters(card_index=index)):
             flags.add("throttled")

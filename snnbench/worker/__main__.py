@@ -53,6 +53,7 @@ def main() -> int:
     parser.add_argument("--joins", type=_ends, help="READER,WRITER: pipes to a worker that takes turns before this one")
     parser.add_argument("--leads", type=_ends, help="READER,...: pipes from workers that measure after this one")
     parser.add_argument("--follows", type=_ends, help="GATE,READY: measure once GATE opens; READY leads to the leader")
+    parser.add_argument("--uses-card", action="store_true", help="use the card before its turn")
     parser.add_argument("--serve", action="store_true", help="answer many requests, each of which a null byte ends")
     options = parser.parse_args()
     garbage.collect_rarely()
@@ -147,8 +148,11 @@ def _turns(options: argparse.Namespace, request: Request) -> Turns | None:
 def _relay(options: argparse.Namespace, request: Request) -> Relay | None:
     """This worker's part in a relay, if it takes part in one."""
     if options.leads:
-        return Leader(options.leads, request.patience_s)
-    return Follower(*options.follows) if options.follows else None
+        return Leader(options.leads, request.patience_s, options.uses_card)
+    if not options.follows:
+        return None
+    gate, ready = options.follows
+    return Follower(gate, ready, options.uses_card)
 
 
 def _load(path: Path, request: Request | ImportRequest) -> Loaded | Reply:
@@ -184,7 +188,7 @@ def _reply(
     declared, module = loaded
     reply = Reply()
     backend = None
-    if relay and request.case.device.startswith("cuda"):
+    if relay and request.case.device.startswith("cuda") and not relay.uses_card:
         relay.wait()
     try:
         from snnbench.backends import open_backend

@@ -7,8 +7,9 @@ follower. It sends OPEN when it has recorded all workers before. A gate that clo
 died, so the follower ends. A worker that measures memory does not wait, because memory does not depend on neighbours;
 it counts as ready when it ends.
 
-On a card every worker waits, and before it touches the card: it loads its libraries only. So a card has one process at
-a time, and none of its memory is taken by a process that waits.
+On a card every worker waits. Those that time a phase load, take the exam and draw their content before; until its turn
+such a process holds a context of the card, and sleeps. The others load their libraries only: a worker that measures
+memory, every worker where a card takes one process at a time, and workers whose contexts would take too much of it.
 """
 
 import os
@@ -27,11 +28,13 @@ OPEN = b"o"
 class Leader:
     """The worker that measures first: it reads from a pipe of each follower.
 
-    `patience_s` is how long it waits for all of them, because a library may hang.
+    `patience_s` is how long it waits for all of them, because a library may hang. `uses_card` says whether it may use
+    its card before.
     """
 
     readers: Sequence[int]
     patience_s: float
+    uses_card: bool = False
 
     def wait(self) -> None:
         """Return once every follower is ready or gone."""
@@ -42,10 +45,14 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A worker that measures later: it writes to the leader, and waits for OPEN from its gate."""
+    """A worker that measures later: it writes to the leader, and waits for OPEN from its gate.
+
+    `uses_card` says whether it may use its card before.
+    """
 
     gate: int
     ready: int
+    uses_card: bool = False
 
     def wait(self) -> None:
         """Report that this worker is ready. Return once its gate is open. Raises SystemExit if the harness died."""

@@ -8,7 +8,7 @@ import pytest
 from snnbench.machine.gpus import Card, UnknownCard, Watch, chosen, require_alike, visible
 
 UUIDS = ["GPU-aaaa1111", "GPU-bbbb2222", "GPU-bbbb3333"]
-CARDS = [Card(uuid, index, "H200") for index, uuid in enumerate(UUIDS)]
+CARDS = [Card(uuid, index, "H200", 144 << 30) for index, uuid in enumerate(UUIDS)]
 
 
 class Driver:
@@ -20,6 +20,8 @@ class Driver:
     class NVMLLibraryMismatchError(Exception):
         pass
 
+    NVML_COMPUTEMODE_EXCLUSIVE_PROCESS = 3
+
     def __init__(self) -> None:
         self.there: list[int] = []
         self.refused: set[int] = set()
@@ -27,6 +29,7 @@ class Driver:
         self.samples: list[tuple[int, int]] = []
         self.silent = False
         self.models = ["H200"] * 3
+        self.mode = 0
 
     def nvmlDeviceGetName(self, handle: int) -> str:
         return self.models[handle]
@@ -38,6 +41,12 @@ class Driver:
         if index in self.refused:
             raise Driver.NVMLError
         return index
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:
+        return SimpleNamespace(total=144 << 30)
+
+    def nvmlDeviceGetComputeMode(self, handle: int) -> int:
+        return self.mode
 
     def nvmlDeviceGetUUID(self, handle: int) -> bytes:
         return UUIDS[handle].encode()
@@ -73,6 +82,12 @@ def test_visible_gpus_follow_cuda_visible_devices(listed: str | None, numbers: l
     assert visible(environ, Driver()) == [CARDS[number] for number in numbers]
 
 
+def test_card_in_exclusive_mode_is_known() -> None:
+    driver = Driver()
+    driver.mode = 3
+    assert [card.exclusive for card in visible({}, driver)] == [True] * 3
+
+
 def test_mig_slices_are_taken_as_listed() -> None:
     assert visible({"CUDA_VISIBLE_DEVICES": "MIG-12,MIG-34"}, Driver()) == [
         Card("MIG-12", None, "MIG"),
@@ -103,6 +118,15 @@ def test_other_process_before_or_after_is_noticed() -> None:
     assert not watch.others()
     driver.there = [99]
     assert watch.others() and Watch(CARDS[0], driver).others()
+
+
+def test_own_workers_that_wait_on_a_card_are_no_others() -> None:
+    driver = Driver()
+    driver.there = [98, 99]
+    watch = Watch(CARDS[0], driver, waiting=2)
+    assert not watch.others()
+    driver.there = [97, 98, 99]
+    assert watch.others() and Watch(CARDS[0], driver, waiting=2).others()
 
 
 def test_second_process_meanwhile_is_noticed() -> None:

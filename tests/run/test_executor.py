@@ -53,11 +53,11 @@ def cells(name: str = "a") -> list[Cell]:
     return [Cell(case, name, "default", trial, "time") for trial in range(2) for case in CASES]
 
 
-def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
+def execute(bench: Bench, plan: list[Cell], cards: list[Card] = CARDS) -> list[Record]:
     setup = RunContext({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a server", 1 << 40)
     bench.watcher = Watcher()
     with bench.writer() as writer:
-        Executor(setup, InFolder(writer), bench.watcher).execute(plan, CARDS)
+        Executor(setup, InFolder(writer), bench.watcher).execute(plan, cards)
     return [record for _, record in bench.watcher.ended]
 
 
@@ -94,6 +94,16 @@ def test_workers_that_wait_hold_nothing_of_their_cases(monkeypatch: pytest.Monke
     assert fit(times, room) and not fit(times, room - 1)
     assert not fit([*times, memory], room + LOADED_BYTES + RELAYED_TIMES * least - 1)
     assert not fit(times * 2, 1 << 40), "too many for two CPUs"
+
+
+def test_workers_on_a_card_hold_what_they_have_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arrays of one of them are there twice."""
+    monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
+    case = SMALL.with_(device="cuda")
+    least = executor.floor.least_bytes(case, "train")
+    room = 4 * least + 3 * LOADED_BYTES
+    assert fit([Cell(case, "a", "default", 0, "time")] * 3, room)
+    assert not fit([Cell(case, "a", "default", 0, "time")] * 3, room - 1)
 
 
 def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:

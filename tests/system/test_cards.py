@@ -1,9 +1,12 @@
 """Tests of the local executor with two GPUs: a worker sees the GPU of its case, and has it for itself when it works."""
 
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
+from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell
 from snnbench.worker.messages import Measure
 from tests.bench import Bench, bench
@@ -40,3 +43,24 @@ def test_workers_load_at_once_and_use_a_card_in_turn(
     assert [event for event, _ in events[:2]] == ["loads"] * 2, "the card is free until both have loaded"
     users = [name for event, name in events if event == "passes"]
     assert len(set(users)) == 2 and users == sorted(users, key=users.index), "one after the other"
+
+
+@pytest.mark.parametrize(
+    ("card", "are_first"),
+    [
+        (replace(CARDS[0], memory_bytes=16 << 30), True),
+        (replace(CARDS[0], memory_bytes=16 << 30, exclusive=True), False),
+    ],
+)
+def test_workers_take_their_exams_before_a_time_unless_a_card_is_exclusive(
+    with_cards: Bench, tmp_path: Path, card: Card, are_first: bool
+) -> None:
+    log = tmp_path / "log"
+    event = f'"passes" if case.neurons == {CASES[0].neurons} else "exam"'
+    note = f'print({event}, file=open({str(log)!r}, "a"))'
+    for name in "ab":
+        with_cards.add(name, anywhere(altered(f"{note}\nreturn right")))
+    plan = [Cell(CASES[0], name, "default", 0, "time") for name in "ab"]
+    assert [record.status for record in execute(with_cards, plan, [card])] == ["measured"] * 2
+    events = [line for line, _ in groupby(log.read_text().split())]
+    assert events == ["exam", "passes"] * (1 if are_first else 2)
