@@ -21,6 +21,7 @@ from snnbench.cli.options import (
     exit_of,
     listed,
     thresholds_of,
+    visible_cards,
 )
 from snnbench.cli.screen import show
 from snnbench.exits import Exit
@@ -101,7 +102,8 @@ def _loaded(config: str, trials: int, options: Running) -> "Config":
         if (key := setting.partition("=")[0].strip()) in ("protocol.trials", "protocol.remeasure"):
             why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
             raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
-    loaded = configs.load(config_path(config), options.changes, default_threads(options.executor), options.axes)
+    threads = default_threads(options.executor)
+    loaded = configs.load(config_path(config), options.changes, threads, options.axes, visible_cards())
     protocol, given = loaded.protocol, {setting.partition("=")[0].strip() for setting in options.changes}
     if not protocol.phases:
         raise typer.BadParameter(

@@ -228,6 +228,13 @@ def default_threads(executor: Where = Where.local) -> int | None:
     return usable_cpus() if executor is Where.local else None
 
 
+def visible_cards() -> int:
+    """The GPUs of this machine among which cells are dealt out; 1 without any."""
+    from snnbench.machine import gpus
+
+    return max(1, len(gpus.visible()))
+
+
 def listed(text: str, known: Sequence[str], option: str) -> list[str]:
     """The words of a comma-separated list. Raises BadParameter, with the nearest known word, for an unknown one."""
     words = [word.strip() for word in text.split(",") if word.strip()]

@@ -205,19 +205,26 @@ def load(
     settings: Sequence[str] = (),
     default_threads: int | None = None,
     axes: Mapping[str, Sequence[Any]] | None = None,
+    cards: int = 1,
 ) -> Config:
     """The config in the file at `path`, with the `--set` `settings` ("key=value") applied. Raises ConfigError.
 
     `axes` are values for every sweep that has such an axis. `default_threads` is for cases without threads; if it is
-    None, a case without threads is an error.
+    None, a case without threads is an error. Cells on so many `cards` run side by side, so they share these threads.
     """
     document = override(read(path), settings)
     for axis, values in (axes or {}).items():
         document = _of_profiles(document, values) if axis == PROFILE else _along(document, axis, values)
     shared, sweeps = document.tables["case"], document.tables["sweep"]
-    default = {} if default_threads is None else {"threads": default_threads}
+
+    def default(sweep: Mapping[str, Any]) -> dict[str, int]:
+        if default_threads is None:
+            return {}
+        is_on_cards = all(str(device).startswith("cuda") for device in listed(sweep.get("device", "")))
+        return {"threads": max(1, default_threads // cards) if is_on_cards else default_threads}
+
     merged = {key: value for key, value in document.tables.items() if key != "case"}
-    merged["sweep"] = [{**default, **_applicable(shared, own), **own} for own in sweeps]
+    merged["sweep"] = [{**default({**shared, **own}), **_applicable(shared, own), **own} for own in sweeps]
     used = list(dict.fromkeys(workload_of(sweep) for sweep in merged["sweep"])) or [workloads.DEFAULT]
     _, wrong_in_case = validated(_shared_model(tuple(used)), shared, ("case",))
     config, elsewhere = validated(Config, merged)

@@ -239,7 +239,10 @@ class Executor:
         widest = max((cell.case.threads for cell in cells), default=1)
         most = max(1, cpus.usable_cpus() // widest)
         if most < len(cards):
-            self.run.say(f"{most} of {len(cards)} cards: a cell takes {widest} CPUs of its own (case.threads)")
+            self.run.say(
+                f"{most} of {len(cards)} cards are used: a cell takes {widest} CPUs of its own. With "
+                f"--set case.threads={max(1, cpus.usable_cpus() // len(cards))} all are used"
+            )
         return cards[:most]
 
     def _in_turn(self, cells: Iterable[Cell], lane: Lane, stop: int | None = None) -> None:

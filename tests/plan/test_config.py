@@ -154,6 +154,9 @@ def test_threads_left_out_are_the_default_or_an_error(tmp_path: Path, adapters: 
     loaded = config.load(tmp_path / "core.toml", default_threads=3)
     assert [work.case.threads for work in config.expand(loaded, adapters)] == [3]
     assert loaded.resolved()["sweep"][0]["threads"] == [3]
+    (tmp_path / "core.toml").write_text(text.replace('device = "cpu"', 'device = "cuda"'))
+    loaded = config.load(tmp_path / "core.toml", default_threads=9, cards=4)
+    assert loaded.resolved()["sweep"][0]["threads"] == [2], "four cards share them"
     assert complaint(tmp_path, text) == missing_key("threads")
 
 

@@ -15,6 +15,7 @@ from snnbench.backends import Run
 from snnbench.measures.probes.levels import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
 from snnbench.worker import clocks, floor, timing
 from snnbench.worker.measure import Measure, Work
+from snnbench.worker.peaks import PATTERN_ROWS
 
 STEPS = 20_000
 """Steps of the interpreter's loop: about a millisecond."""
@@ -83,9 +84,8 @@ class Probes(Measure):
         """Each probe, and its passes per repetition. The probes that keep threads awake come last."""
         side = PRODUCT_SIZE[self._kind]
         random = np.random.Generator(np.random.Philox(0))
-        operands = (random.standard_normal((side, side), np.float32) for _ in range(3))
-        entering, cotangent, weight = operands
-        runs = self._backend.peaks(entering, cotangent, weight, COPIED_BYTES[self._kind])
+        rows = random.standard_normal((PATTERN_ROWS, side), np.float32)  # the device repeats them
+        runs = self._backend.peaks(rows, rows, rows, COPIED_BYTES[self._kind], side)
         probes: dict[str, tuple[Run, int]] = {
             INTERPRETER: (loop, 1),
             CALLS: (runs[floor.CALL], CALLS_IN_A_ROW),
