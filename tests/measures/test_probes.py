@@ -44,9 +44,11 @@ class Card:
         """The number of compilations: 0."""
         return 0
 
-    def peaks(self, entering: Any, cotangent: Any, weight: Any, copied_bytes: int, rows: int | None = None) -> dict[str, Any]:
+    def peaks(
+        self, entering: Any, cotangent: Any, weight: Any, copied_bytes: int, rows: int | None = None
+    ) -> dict[str, Any]:
         """Passes that note one call each."""
-        self.sides += [len(entering), copied_bytes]
+        self.sides += [rows or len(entering), copied_bytes]
         return {name: lambda name=name: self.calls.append(name) for name in ("current", "copy", "call")}
 
 
