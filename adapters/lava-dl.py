@@ -18,7 +18,10 @@
 #
 # [tool.snnbench]
 # api = 2
-# cuda = ["ninja==1.13.2"]
+# cuda = [
+#     "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88", "nvidia-nvvm==13.0.88", "nvidia-cuda-cccl==13.0.85",
+#     "ninja==1.13.2",
+# ]
 # ///
 """Lava-DL: SLAYER's `block.cuba.Dense` in the integers of the Loihi chip, with a synapse that has no memory.
 

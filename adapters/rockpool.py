@@ -18,7 +18,10 @@
 #     "setuptools==84.2.1",
 # ]
 # override-dependencies = ["samna ; python_version < '3'", "torchvision ; python_version < '3'"]
-# cuda = []
+# cuda = [
+#     "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88", "nvidia-nvvm==13.0.88", "nvidia-cuda-cccl==13.0.85",
+#     "ninja==1.13.2",
+# ]
 # built = ["sinabs-exodus==2.0.0"]
 # ///
 """Rockpool: `LIFNeuronTorch`, `LIFJax` and `LIFExodus` behind a linear layer.
@@ -49,7 +52,6 @@ DEVIATION = {
 }
 WAYS = ("compile", "amp")  # no "cuda-graph": reset_state creates the state on the host and copies it to the device
 PROVIDER = {"exodus": ("lifForwardKernel",)}
-NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, to compile sinabs-exodus"}
 DT = 0.001
 SYNAPSE_DECAY = 2.0**-24
 """The share of its current that a synapse keeps per step, below the resolution of float32."""

@@ -9,6 +9,10 @@
 # nir = ["nirtorch==2.0.2"]
 #
 # [tool.snnbench.variants.exodus]
+# cuda = [
+#     "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88", "nvidia-nvvm==13.0.88", "nvidia-cuda-cccl==13.0.85",
+#     "ninja==1.13.2",
+# ]
 # built = ["sinabs-exodus==2.0.0"]
 # ///
 """Sinabs: `sinabs.layers.LIF`, or IAF for a neuron without decay, and those of sinabs-exodus.
@@ -43,7 +47,6 @@ RESETS = {
 DEVIATION = {"defaults": "the input is scaled by 1 - beta, and a step may hold several spikes; exponential surrogate"}
 WAYS = ("compile", "cuda-graph", "amp")
 PROVIDER = {"exodus": ("lifForwardKernel",)}
-NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, to compile sinabs-exodus"}
 
 
 UNLIMITED_SPIKES = 1 << 30

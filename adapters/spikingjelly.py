@@ -12,17 +12,16 @@
 # dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==2.4.6"]
 #
 # [tool.snnbench.variants.cupy]
-# requires-python = "==3.11.*"
-# dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==1.23.5"]
-# cuda = ["cupy-cuda13x==13.6.0", "cuda-pathfinder==1.9.0"]
+# dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==2.4.6"]
+# cuda = ["cupy-cuda13x==14.2.0"]
 # ///
 """SpikingJelly: `LIFNode` in multi-step mode; release 2.x chooses its own kernel on CUDA, unless one is set.
 
 A neuron without decay is an `IFNode`.
 
 The CuPy kernels are those of 0.0.0.0.14, the last stable release before 2.0, which removed them. They use `numpy.int`,
-which NumPy 1.24 removed. CuPy 13 is the last that runs with a NumPy that old, and Python 3.11 the last with a wheel of
-that NumPy. Release 0.0.0.0.14 has no fast sigmoid, so this adapter adds one; the kernels get it as CUDA text.
+which NumPy 1.24 removed, and this adapter puts it back. Release 0.0.0.0.14 has no fast sigmoid, so this adapter adds
+one; the kernels get it as CUDA text.
 Docs: https://spikingjelly.readthedocs.io/zh-cn/latest/APIs/spikingjelly.activation_based.neuron.html
 """
 
@@ -30,6 +29,7 @@ import math
 import os
 from importlib.util import find_spec
 
+import numpy as np
 import torch
 
 from snnbench.adapter import Rule, Unavailable, Unsupported, require
@@ -100,7 +100,7 @@ def neuron(case, variant):
     is_old_release = variant in ("cupy", "old-torch")
     if variant == "cupy":
         require(case, "SpikingJelly's CuPy kernels take float32 and float16 only", dtype=("float32", "float16"))
-        load_compiler()
+        require_cupy()
     options = {"step_mode": "s" if variant == "compile-cell" else "m"}
     if variant != "defaults":
         options |= {} if case.beta == 1 else {"tau": 1 / (1 - case.beta), "decay_input": False}
@@ -241,15 +241,13 @@ def old_surrogate(case):
     return FastSigmoid(alpha=case.slope)
 
 
-def load_compiler():
-    """Load NVRTC, which torch brings as a package: CuPy 13 looks for it in the system's folders only."""
+def require_cupy():
+    """Raise Unavailable without CuPy: SpikingJelly fails only when it makes a neuron."""
     try:
-        import cupy  # noqa: F401  # without it SpikingJelly fails only when it makes a neuron
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-
-        load_nvidia_dynamic_lib("nvrtc")
-    except (ImportError, RuntimeError) as error:
+        import cupy  # noqa: F401
+    except ImportError as error:
         raise Unavailable(f"SpikingJelly has no CuPy kernels here: {error}") from error
+    np.int = int
 
 
 def from_nir(path, dt, batch):

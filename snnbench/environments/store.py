@@ -26,7 +26,7 @@ from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import data_folder
 from snnbench.adapter.pins import Pins
 from snnbench.digest import digest
-from snnbench.environments import bytecode, torch_builds
+from snnbench.environments import bytecode, cuda_toolkit, torch_builds
 from snnbench.environments.uv_program import EnvironmentFailed, install
 from snnbench.files import home, lock, write_whole
 
@@ -256,9 +256,10 @@ def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> No
             raise
         say(f"{environment.adapter}: not in these builds; trying those of the ordinary index")
         install(["pip", *options, *environment.requirements], folder, say, about, [lock])
+    toolkit = cuda_toolkit.prepare(folder)
     if environment.built:  # the build inspects installed packages: so without isolation, and after the others
-        alone = ["--no-build-isolation", "--no-deps"]
-        install(["pip", *options, *alone, *environment.built], folder, say, about, [lock])
+        alone = ["--no-build-isolation", "--no-deps", "--no-cache"]  # uv's cache may have one for another PyTorch
+        install(["pip", *options, *alone, *environment.built], folder, say, about, [lock], toolkit)
     bytecode.prepare(environment.python, folder, (other.folder for other in installed() if other.adapters), [lock])
     now = datetime.now(UTC).isoformat(timespec="seconds")
     installed_versions = versions(environment.python)

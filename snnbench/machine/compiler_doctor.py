@@ -1,19 +1,12 @@
 """The doctor's checks of compilers, which libraries need to compile kernels at run time."""
 
-import os
 import shutil
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from ctypes.util import find_library
 from pathlib import Path
 
-from snnbench.adapter.contender import label
-from snnbench.adapter.declaration import Adapter
-from snnbench.adapter.pins import Pins
 from snnbench.machine.diagnosis import Diagnosis
-
-TOOLKIT = "/usr/local/cuda"
-"""The last place where PyTorch looks for the CUDA toolkit."""
 
 
 def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Diagnosis]:
@@ -63,27 +56,3 @@ def nvrtc(versions: Mapping[str, str] | None) -> Diagnosis:
         return Diagnosis("NVRTC", "well", origins[0])
     what = "neither in this Python nor among the machine's libraries: kernels in CUDA C++ cannot be compiled"
     return Diagnosis("NVRTC", "spoils", what, "pip install nvidia-cuda-nvrtc")
-
-
-def nvcc(adapters: Iterable[Adapter], environ: Mapping[str, str] = os.environ) -> Iterator[Diagnosis]:
-    """The diagnosis of the CUDA toolkit's compiler, if a contender needs it."""
-    contenders = {
-        label(one.name, variant.built_as)
-        for one in adapters
-        for variant in one.variants.values()
-        if "cuda" in variant.devices and _extends_torch(variant.pins)
-    }
-    if not contenders:
-        return
-    homes = [environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
-    paths = [shutil.which("nvcc"), *(shutil.which("nvcc", path=str(Path(home) / "bin")) for home in [*homes, TOOLKIT])]
-    if path := next(filter(None, paths), None):
-        yield Diagnosis("nvcc", "well", path)
-    else:
-        step = "install NVIDIA's CUDA toolkit of the CUDA version of PyTorch, or leave them out"
-        yield Diagnosis("nvcc", "spoils", f"not found; only {', '.join(sorted(contenders))} compile with it", step)
-
-
-def _extends_torch(pins: Pins) -> bool:
-    """Whether CUDA code is compiled against the installed PyTorch, at installation or by ninja at first use."""
-    return bool(pins.built) or any(requirement.startswith("ninja") for requirement in pins.cuda)

@@ -70,7 +70,6 @@ def gpus(
     yield from gpu_doctor.gpus(nvml, root, needs)
     if next(handles(nvml), None):
         yield compiler_doctor.nvrtc(versions)
-        yield from compiler_doctor.nvcc(contenders)
 
 
 def others() -> Iterator[Diagnosis]:

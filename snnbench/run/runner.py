@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from snnbench.cases import nodes
 from snnbench.cases.outcome import Outcome, failed, skipped
-from snnbench.environments import compiler_caches, store
+from snnbench.environments import compiler_caches, cuda_toolkit, store
 from snnbench.files import home
 from snnbench.machine import cpus, gpus, throttling
 from snnbench.machine.gpus import Card, Watch
@@ -137,8 +137,11 @@ class Lane:
         extra = process.further(cell.measure, home())
         if self.card is not None:
             extra |= {"CUDA_VISIBLE_DEVICES": self.card.uuid} | compiler_caches.of_own_programs(home())
+        python = setup.interpreter(cell.contender, cell.case).python
+        current = python == store.current()
+        if self.card is not None and not current:
+            extra |= cuda_toolkit.variables(python.parent.parent)
         extra |= setup.variables
-        current = setup.interpreter(cell.contender, cell.case).python == store.current()
         return process.environment(cell.case.threads, home(), extra, current)
 
     def _cpus(self, cell: Cell) -> list[int]:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.adapter.discovery import discover
 from snnbench.machine import compiler_doctor
 
 
@@ -76,22 +75,3 @@ def test_nvrtc_comes_from_environments_a_package_or_the_machine(monkeypatch: pyt
     assert missing.state == "spoils" and "nvidia-cuda-nvrtc" in missing.step
     monkeypatch.setattr(compiler_doctor, "find_library", lambda name: f"lib{name}.so.13")
     assert compiler_doctor.nvrtc({}).what == "libnvrtc.so.13"
-
-
-def test_missing_nvcc_names_the_contenders_that_need_it(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiler_doctor, "TOOLKIT", str(tmp_path / "none"))
-    adapters = discover()
-    (missing,) = compiler_doctor.nvcc(adapters.values(), {})
-    assert missing.state == "spoils" and missing.step
-    assert "only lava-dl/defaults, lava-dl/slayer, rockpool/exodus, sinabs/exodus compile with it" in missing.what
-    assert list(compiler_doctor.nvcc([adapters["torch-loop"]], {})) == []
-    nvcc = program(tmp_path / "toolkit/bin/nvcc")
-    (finding,) = compiler_doctor.nvcc(adapters.values(), {"CUDA_HOME": str(tmp_path / "toolkit")})
-    assert (finding.state, finding.what) == ("well", str(nvcc))
-    (finding,) = compiler_doctor.nvcc(adapters.values(), {})
-    assert finding.state == "spoils"
-    program(path / "nvcc")
-    (finding,) = compiler_doctor.nvcc(adapters.values(), {})
-    assert finding.state == "well"
