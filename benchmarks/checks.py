@@ -10,6 +10,9 @@ is a training pass of the yardstick. Every size runs in its own process.
 
 With --on-card the answers stay where a card would hold them, and the card would scan them, so only the host's part is
 timed. `draw` is that of the weight and of four contents, and `check` compares the answers to them in the phase train.
+
+With --recorded the scan of a card and the reference in NumPy judge an answer to each case on a CPU of the recordings in
+results/ that a scan knows, both of all neurons and samples.
 """
 
 import argparse
@@ -24,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.outcome import show
+from snnbench import workloads
 
 ROOT = Path(__file__).parent.parent
 SIZES = (512, 2048, 4096, 8192, 16384)
@@ -38,11 +42,15 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=500, help="time steps (default: 500)")
     parser.add_argument("--threads", type=int, default=2, help="threads of NumPy and of the pass (default: 2)")
     parser.add_argument("--on-card", action="store_true", help="checks as on a card, and the time left to the host")
+    parser.add_argument("--recorded", action="store_true", help="both references on the cases of results/")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
         size, steps, threads = options.sizes[0], options.steps, options.threads
         print(" ".join((measure_on_card if options.on_card else measure)(size, steps, threads)))
+        return 0
+    if options.recorded:
+        compare_references()
         return 0
     rows = []
     threads = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
@@ -157,6 +165,66 @@ def measure_on_card(neurons: int, steps: int, threads: int) -> list[str]:
             problem.forget(number)
     peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return [*(f"{each:.2f}" for each in (draw_s, check_s, pass_s)), f"{peak_gib:.1f}"]
+
+
+def compare_references() -> None:
+    """Judge an answer to each recorded case by both references, and show by how much their gradient errors differ."""
+    import torch
+
+    from snnbench.adapter.discovery import discover
+    from snnbench.adapter.loading import load
+    from snnbench.backends import open_backend
+    from snnbench.backends.torch.arrays import Arrays
+    from snnbench.cases.answer import Held
+    from snnbench.cases.rule import rule_of
+    from snnbench.proof import scan
+    from snnbench.proof.spotcheck import SpotCheck
+
+    adapters = discover()
+    rows = []
+    for case in recorded_cases():
+        adapter, name = adapters["fused"], "torch"
+        if case.surrogate == "fast_sigmoid":
+            adapter, name = adapters["torch-loop"], "unbind"
+        workload = workloads.of(case)
+        problem, arrays = workload.Problem(case), Arrays(torch.device("cpu"))
+        build = workload.builder(load(adapter.path))
+        session = open_backend("torch", case).session(build, adapter.variants[name], problem)
+        session.load(0, 0)
+        answer = session.answer(*session.train())
+        held = answer.each(lambda array, arrays=arrays: Held(torch.from_numpy(array), arrays))  # type: ignore[misc]
+        scanner = scan.Scanner(arrays, case, rule_of(case), next(iter(problem.layers()), None))
+        scanner.most_neurons = case.neurons
+        scanned = SpotCheck(problem, 0, scanner=scanner).check(held)
+        whole = SpotCheck(problem, 0, budget_ns=10**15).check(answer)
+        assert whole.samples == scanned.samples == case.batch, "both compare everything"
+        off = [abs(scanned.gradient_errors[name] / error - 1) for name, error in whole.gradient_errors.items() if error]
+        verdicts = ["right" if each.correct else "wrong" for each in (whole, scanned)]
+        sizes = [f"{each:,}" for each in (case.neurons, case.batch, case.time_steps)]
+        errors = f"{max(whole.gradient_errors.values()):.1e}", f"{max(off, default=0):.0e}"
+        spikes = [f"{each.differing:,}" for each in (whole, scanned)]
+        rows.append([f"{case.workload}, {case.profile}, {case.surrogate}", *sizes, *verdicts, *spikes, *errors])
+        print(*rows[-1], flush=True)
+    columns = ["case", "N", "B", "T", "NumPy", "scan", "spikes off", "by scan", "largest error", "errors differ by"]
+    note = "the reference in NumPy also tries the other side of a jump of the surrogate where rounding decides"
+    show("Both references on the recorded cases of one layer on a CPU", columns, rows, [note])
+
+
+def recorded_cases() -> list[Any]:
+    """The cases of results/ on a CPU that a scan knows, each work once."""
+    from snnbench.cases.rule import rule_of
+    from snnbench.proof import scan
+    from snnbench.recording.reading import read
+
+    found: dict[Any, Any] = {}
+    for folder in sorted(ROOT.glob("results/*/")):
+        for record in read(folder).records:
+            case = record.case
+            if case.device != "cpu" or case.workload not in ("linear_lif", "lif"):
+                continue
+            if scan.knows(case, rule_of(case)):
+                found.setdefault(case.with_(threads=2).key, case.with_(threads=2))
+    return sorted(found.values(), key=lambda case: case.updates)
 
 
 def checks_of(problem: Any, phases: int) -> Iterator[Any]:
