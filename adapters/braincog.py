@@ -24,6 +24,7 @@ import torch
 
 from snnbench.adapter import Rule, Unsupported, require
 from snnbench.backends.torch import Neuron, SteppedNeuron
+from snnbench.cases.surrogate import FORMULAS
 
 # Import the neurons without the __init__ of braincog.base. The __init__ imports simulators of brain areas and what they
 # plot with, and neurons need none of them.
@@ -47,19 +48,23 @@ DEVIATION = {
 }
 
 
-class Spike(torch.autograd.Function):
-    """A step with the fast sigmoid's derivative."""
+def spike_function(case):
+    """A step with the derivative of the case's surrogate."""
 
-    @staticmethod
-    def forward(ctx, distance, slope):
-        ctx.save_for_backward(distance)
-        ctx.slope = slope
-        return (distance >= 0).to(distance.dtype)
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, distance):
+            ctx.save_for_backward(distance)
+            return (distance >= 0).to(distance.dtype)
 
-    @staticmethod
-    def backward(ctx, gradient):
-        (distance,) = ctx.saved_tensors
-        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
+        @staticmethod
+        def backward(ctx, gradient):
+            (distance,) = ctx.saved_tensors
+            if case.surrogate == "fast_sigmoid":
+                return gradient / (1 + case.slope * distance.abs()) ** 2
+            return gradient * FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch)
+
+    return Spike.apply
 
 
 def rule(case, variant):
@@ -73,7 +78,6 @@ def neuron(case, variant):
     require(case, "BrainCog keeps its threshold in float32", dtype="float32")
     if variant == "defaults":
         return SteppedNeuron(lambda neurons: stepped(LIFNode().to(case.device)))
-    require(case, "this adapter has the fast sigmoid only", surrogate="fast_sigmoid")
     if case.beta >= 1:
         raise Unsupported("a neuron without a leak (beta >= 1) would need an infinite tau")
     tau = 1 / (1 - case.beta)
@@ -88,7 +92,7 @@ def neuron(case, variant):
 
 def node(case, tau, **options):
     def act_fun(alpha, requires_grad):
-        return lambda distance: Spike.apply(distance, case.slope)
+        return spike_function(case)
 
     return LIFNode(threshold=case.threshold, tau=tau, act_fun=act_fun, **options).to(case.device)
 

@@ -30,6 +30,7 @@ import jax.numpy as jnp
 
 from snnbench.adapter import Rule, Unsupported, require, rule_of
 from snnbench.backends.jax import Network, Neuron
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
 VARIANTS = {
@@ -65,7 +66,6 @@ def lif(case, variant):
     if variant == "defaults":
         brainstate.environ.set(dt=1.0 * brainunit.ms)
         return lambda neurons: Layers(milliamperes, brainpy.state.LIF(neurons))
-    require(case, "this adapter has the fast sigmoid only", surrogate="fast_sigmoid")
     if variant == "hard":
         require(case, "LIF's hard reset is to zero", profile=("zero", "zero-attached"))
     if not 0 < case.beta < 1:
@@ -78,7 +78,7 @@ def lif(case, variant):
 
 
 def spike(case):
-    """A spike function of (V - V_th) / V_th with the fast sigmoid's derivative by V."""
+    """A spike function of (V - V_th) / V_th with the surrogate's derivative by V."""
 
     @jax.custom_jvp
     def fire(scaled):
@@ -88,7 +88,10 @@ def spike(case):
     def fire_jvp(primals, tangents):
         (scaled,), (tangent,) = primals, tangents
         distance = case.threshold * scaled
-        return fire(scaled), case.threshold * tangent / (1 + case.slope * jnp.abs(distance)) ** 2
+        if case.surrogate == "fast_sigmoid":
+            return fire(scaled), case.threshold * tangent / (1 + case.slope * jnp.abs(distance)) ** 2
+        slope = FORMULAS[case.surrogate](distance, case.slope, case.threshold, jnp)
+        return fire(scaled), case.threshold * tangent * slope
 
     return fire
 

@@ -13,17 +13,14 @@ Docs: https://docs.jax.dev/en/latest/_autosummary/jax.lax.scan.html
 import jax
 import jax.numpy as jnp
 
-from snnbench.adapter import Unsupported
 from snnbench.backends.jax import Neuron
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 
 
 def neuron(case, variant):
-    if case.surrogate != "fast_sigmoid":
-        raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
-
     @jax.custom_jvp
     def spike(distance):
         return (distance >= 0).astype(distance.dtype)
@@ -31,7 +28,9 @@ def neuron(case, variant):
     @spike.defjvp
     def spike_jvp(primals, tangents):
         (distance,), (tangent,) = primals, tangents
-        return spike(distance), tangent / (1 + case.slope * jnp.abs(distance)) ** 2
+        if case.surrogate == "fast_sigmoid":
+            return spike(distance), tangent / (1 + case.slope * jnp.abs(distance)) ** 2
+        return spike(distance), tangent * FORMULAS[case.surrogate](distance, case.slope, case.threshold, jnp)
 
     def step(v, x):
         u = case.beta * v + x

@@ -19,10 +19,12 @@ from functools import partial
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import jaxpike
 
 from snnbench.adapter import Rule, Unsupported, require
 from snnbench.backends.jax import Network, Neuron
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
 VARIANTS = {
@@ -69,13 +71,32 @@ def lif(case, variant):
     require(case, "jaxpike keeps its state in float32", dtype="float32")
     if variant == "defaults":
         return jaxpike.LIF(), 1.0
-    require(case, "this adapter sets the fast sigmoid and the arctangent only", surrogate=tuple(SURROGATES))
     if not math.exp(-1) < case.beta < 1:
         raise Unsupported("alpha = exp(-dt / tau) with tau > dt must lie between 1 / e and 1")
     options = {"tau": -1 / math.log(case.beta), "threshold": case.threshold}
-    options["surrogate"] = SURROGATES[case.surrogate](case.slope)
+    options["surrogate"] = SURROGATES[case.surrogate](case.slope) if case.surrogate in SURROGATES else own(case)
     layer = jaxpike.LinearLIF(**options) if variant == "parallel" else jaxpike.LIF(reset=case.reset, **options)
     return layer, 1 / (1 - case.beta)
+
+
+def own(case):
+    """A surrogate that jaxpike does not bring, as its base class: a module that is a function of u - threshold."""
+
+    @jax.custom_jvp
+    def spike(distance):
+        return jnp.asarray(distance > 0, distance.dtype)
+
+    @spike.defjvp
+    def spike_jvp(primals, tangents):
+        (distance,), (tangent,) = primals, tangents
+        slope = FORMULAS[case.surrogate](distance, case.slope, case.threshold, jnp)
+        return spike(distance), tangent * slope
+
+    class Own(jaxpike.surrogate.Surrogate):
+        def __call__(self, distance):
+            return spike(distance)
+
+    return Own()
 
 
 def neuron(case, variant):

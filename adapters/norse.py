@@ -48,6 +48,7 @@ DEVIATION = {"defaults": "the synapse keeps 0.8 of its current per step; a tenth
 COMPILES = {"compile-cell": True}
 WAYS = ("compile", "cuda-graph", "amp")
 DT = 0.001
+METHODS = {"fast_sigmoid": "super", "triangle": "triangle"}
 
 
 def subtract_detached(spike, v, reset, threshold):
@@ -77,7 +78,8 @@ def rule(case, variant):
 def neuron(case, variant):
     if variant == "defaults":
         return Neuron(lambda neurons: first_output(norse.LIF()), joined=linear_and_defaults)
-    require(case, "Norse's method 'super' is the fast sigmoid with slope 1", surrogate="fast_sigmoid", slope=1.0)
+    only = "Norse's methods 'super' and 'triangle' are the fast sigmoid and the triangle with slope 1"
+    require(case, only, surrogate=tuple(METHODS), slope=1.0)
     require(case, "Norse keeps the state of LIF in float32", dtype="float32")
     if case.beta >= 1:
         raise Unsupported("a neuron without a leak (beta >= 1) would need infinite weights")
@@ -123,7 +125,8 @@ def box_cell(case):
     parameters = norse.LIFBoxParameters(
         tau_mem_inv=torch.tensor((1 - case.beta) / DT, device=case.device),
         v_th=torch.tensor(case.threshold, device=case.device),
-        method="super",
+        method=METHODS[case.surrogate],
+        alpha=torch.tensor(1.0, device=case.device),
         reset_method=resets[case.profile],
     )
     return norse.LIFBoxCell(p=parameters, dt=DT)
@@ -134,7 +137,7 @@ def current_based(case):
         tau_syn_inv=torch.tensor(1 / DT, device=case.device),  # the current lasts one step
         tau_mem_inv=torch.tensor((1 - case.beta) / DT, device=case.device),
         v_th=torch.tensor(case.threshold, device=case.device),
-        method="super",
+        method=METHODS[case.surrogate],
         alpha=torch.tensor(1.0, device=case.device),
     )
 

@@ -35,6 +35,7 @@ Docs: https://rockpool.ai/reference/_autosummary/nn.modules.LIFNeuronTorch.html
 import math
 
 from snnbench.adapter import Rule, Unavailable, Unsupported, require
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = {"torch": "torch", "jax": "jax", "exodus": "torch", "defaults": "torch"}
 ORDER = "BTN"
@@ -127,7 +128,6 @@ def of_torch(case, variant):
 
         return lambda case, neurons: LIFTorch((neurons,)), 1.0
     check(case)
-    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
     return (exodus_neurons, 1 / SYNAPSE_DECAY) if variant == "exodus" else (torch_neurons, 1.0)
 
 
@@ -143,7 +143,7 @@ def torch_neurons(case, neurons):
     from rockpool.parameters import Constant
 
     class Spike(torch.autograd.Function):
-        """A spike with the fast sigmoid's gradient, for `spike_generation_fn`, the documented hook."""
+        """A spike with the surrogate's gradient, for `spike_generation_fn`, the documented hook."""
 
         @staticmethod
         def forward(ctx, potential, threshold, window, max_spikes):
@@ -153,7 +153,10 @@ def torch_neurons(case, neurons):
         @staticmethod
         def backward(ctx, gradient):
             potential, threshold = ctx.saved_tensors
-            return gradient / (1 + case.slope * (potential - threshold).abs()) ** 2, None, None, None
+            if case.surrogate == "fast_sigmoid":
+                return gradient / (1 + case.slope * (potential - threshold).abs()) ** 2, None, None, None
+            slope = FORMULAS[case.surrogate](potential - threshold, case.slope, case.threshold, torch)
+            return gradient * slope, None, None, None
 
     def constant(value):  # on the host, because Rockpool converts it to NumPy; `to` below moves it
         return Constant(torch.tensor(value))
@@ -190,7 +193,9 @@ def exodus_neurons(case, neurons):
         max_spikes_per_dt=torch.tensor(1.0),
         dt=DT,
     )
-    module.spike_generation_fn = lambda v, threshold: 1 / (1 + case.slope * (v - threshold).abs()) ** 2
+    module.spike_generation_fn = lambda v, threshold: FORMULAS[case.surrogate](
+        v - threshold, case.slope, case.threshold, torch
+    )
     return module
 
 

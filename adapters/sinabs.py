@@ -27,9 +27,11 @@ from dataclasses import replace
 
 import sinabs.activation as activation
 import sinabs.layers as layers
+import torch
 
 from snnbench.adapter import Unavailable, Unsupported, require, rule_of
 from snnbench.backends.torch import Neuron
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
 ORDER = "BTN"
@@ -84,7 +86,6 @@ def neuron(case, variant):
             raise Unsupported("LIF needs a decay below 1")
         tau_mem = decay["tau_mem"]
         return Neuron(lambda neurons: layers.LIF(tau_mem).to(case.device), reset=layers.LIF.reset_states)
-    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
     require(case, "LIF always emits float32 spikes", dtype="float32")
     resets = {
         "subtract": activation.MembraneSubtract,
@@ -100,13 +101,20 @@ def neuron(case, variant):
             spike_threshold=case.threshold,
             spike_fn=activation.SingleSpike,
             reset_fn=resets[case.profile](),
-            surrogate_grad_fn=lambda v, threshold: 1 / (1 + case.slope * (v - threshold).abs()) ** 2,
+            surrogate_grad_fn=lambda v, threshold: slope_at(case, v - threshold),
         ).to(case.device)
         if decay:
             lif.tau_mem.requires_grad_(False)  # trainable by default, but its gradient would be extra work
         return lif
 
     return Neuron(layer, provider="exodus" if variant == "exodus" else "torch", reset=Neurons.reset_states)
+
+
+def slope_at(case, distance):
+    """The derivative of the case's surrogate at distances from the threshold."""
+    if case.surrogate == "fast_sigmoid":
+        return 1 / (1 + case.slope * distance.abs()) ** 2
+    return FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch)
 
 
 def exodus_layers():
@@ -119,7 +127,6 @@ def exodus_layers():
 
 def from_nir(path, dt, batch):
     import nir
-    import torch
     from sinabs.nir import from_nir as import_graph
 
     network = import_graph(nir.read(path), batch_size=batch)  # it has no argument for dt

@@ -22,6 +22,7 @@ from snntorch import surrogate
 
 from snnbench.adapter import Unsupported, require, rule_of
 from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, stepped_network
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
 VARIANTS = {
@@ -92,9 +93,16 @@ def leaky(case, variant):
 
 
 def spike_grad(case):
-    require(case, "this adapter sets the fast sigmoid and the sigmoid only", surrogate=("fast_sigmoid", "sigmoid"))
     require(case, "Leaky always emits float32 spikes", dtype="float32")
-    return getattr(surrogate, case.surrogate)(slope=case.slope)
+    if case.surrogate in ("fast_sigmoid", "sigmoid"):
+        return getattr(surrogate, case.surrogate)(slope=case.slope)
+    if case.surrogate == "atan":
+        return surrogate.atan(alpha=case.slope)
+    return surrogate.custom_surrogate(
+        lambda distance, gradient, spikes: (
+            gradient * FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch)
+        )
+    )
 
 
 def looped(neuron, one_step=None):

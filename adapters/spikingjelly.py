@@ -197,23 +197,24 @@ def flexsn(case):
 
 
 def surrogate(case):
-    from spikingjelly.activation_based.surrogate import Rect, Sigmoid, SuperSpike
+    from spikingjelly.activation_based.surrogate import ATan, PiecewiseQuadratic, Rect, Sigmoid, SuperSpike
 
-    if case.surrogate == "sigmoid":
-        return Sigmoid(alpha=case.slope)
-    only = "this adapter sets Sigmoid, and SuperSpike(alpha=1) and Rect(alpha=1), the fast sigmoid and the rectangle"
-    require(case, only, surrogate=("fast_sigmoid", "rectangle"), slope=1.0)
-    return {"fast_sigmoid": SuperSpike, "rectangle": Rect}[case.surrogate](alpha=1.0)
+    if case.surrogate in ("atan", "sigmoid"):
+        return (ATan if case.surrogate == "atan" else Sigmoid)(alpha=case.slope)
+    only = "SuperSpike, Rect and PiecewiseQuadratic are the fast sigmoid, the rectangle and the triangle with alpha = 1"
+    require(case, only, surrogate=("fast_sigmoid", "rectangle", "triangle"), slope=1.0)
+    shapes = {"fast_sigmoid": SuperSpike, "rectangle": Rect, "triangle": PiecewiseQuadratic}
+    return shapes[case.surrogate](alpha=1.0)
 
 
 def old_surrogate(case):
-    """The sigmoid of release 0.0.0.0.14, or a fast sigmoid: an autograd function, and CUDA text for the kernels."""
+    """A surrogate of release 0.0.0.0.14, or a fast sigmoid: an autograd function, and CUDA text for the kernels."""
     from spikingjelly.activation_based import surrogate
     from spikingjelly.activation_based.auto_cuda import cfunction
 
-    if case.surrogate == "sigmoid":
-        return surrogate.Sigmoid(alpha=case.slope)
-    require(case, "this adapter sets Sigmoid and a fast sigmoid on this release", surrogate="fast_sigmoid")
+    if case.surrogate in ("atan", "sigmoid"):
+        return (surrogate.ATan if case.surrogate == "atan" else surrogate.Sigmoid)(alpha=case.slope)
+    require(case, "this adapter sets ATan, Sigmoid and a fast sigmoid on this release", surrogate="fast_sigmoid")
 
     class Spike(torch.autograd.Function):
         @staticmethod

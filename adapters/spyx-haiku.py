@@ -23,12 +23,14 @@ from dataclasses import replace
 
 import haiku as hk
 import jax
+import jax.numpy as jnp
 import jmp
 import spyx
 import spyx.nn
 
 from snnbench.adapter import Unsupported, require, rule_of
 from snnbench.backends.jax import Network
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
 VARIANTS = {
@@ -54,7 +56,7 @@ def shifted(case):
     """Options of LIF that shift its threshold by the decay, with the spike function that compares with the rest."""
     rest = (1 - case.beta) * case.threshold
     spike = spyx.axn.custom(
-        bwd=lambda v: 1 / (1 + case.slope * abs(v - rest)) ** 2,
+        bwd=lambda v: FORMULAS[case.surrogate](v - rest, case.slope, case.threshold, jnp),
         fwd=lambda v: spyx.axn.heaviside(v - rest),
     )
     return {"threshold": case.beta * case.threshold, "activation": spike}
@@ -62,8 +64,6 @@ def shifted(case):
 
 def build(case, weights, variant):
     require(case, "a second layer would get its input one step late", sites=1)
-    if variant != "defaults":
-        require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
     require(case, "this adapter supports float32 and 16-bit formats only", dtype=("float32", "bfloat16", "float16"))
     if not 0 < case.beta <= 1:
         raise Unsupported("beta must be above 0 and at most 1: LIF draws a beta of 0 at random")

@@ -18,6 +18,7 @@ Docs: https://spyx.readthedocs.io/en/latest/
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import spyx
 import spyx.experimental
 import spyx.nn
@@ -25,6 +26,7 @@ from flax import nnx
 
 from snnbench.adapter import require, rule_of
 from snnbench.backends.jax import Network
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
 LATENCY = {"linear-outside": 1, "run": 1, "parallel-reset": 1, "defaults": 1}
@@ -56,10 +58,8 @@ def rule(case, variant):
 
 def build(case, weights, variant):
     require(case, "a second layer would get its input one step late", sites=1)
-    if variant != "defaults":
-        require(case, "this adapter sets superspike only, the fast sigmoid", surrogate="fast_sigmoid")
     require(case, "this adapter supports float32 and 16-bit formats only", dtype=("float32", "bfloat16", "float16"))
-    rngs, surrogate = nnx.Rngs(0), spyx.axn.superspike(k=case.slope)
+    rngs, surrogate = nnx.Rngs(0), activation(case)
     shape, options = (case.neurons,), {"threshold": case.threshold, "activation": surrogate, "rngs": rngs}
     if variant == "defaults":
         neuron = spyx.nn.LIF(shape, beta=case.beta, rngs=rngs)
@@ -90,6 +90,13 @@ def build(case, weights, variant):
     return Network(apply, params, linears, transposed=True, by_step=apply is run)
 
 
+def activation(case):
+    """The spike function with the case's surrogate gradient."""
+    if case.surrogate == "fast_sigmoid":
+        return spyx.axn.superspike(k=case.slope)
+    return spyx.axn.custom(lambda v: FORMULAS[case.surrogate](v, case.slope, case.threshold, jnp), spyx.axn.heaviside)
+
+
 def shifted(case):
     """Options of ParallelResetLIF, whose reset acts after the decay: its threshold is shifted by the decay.
 
@@ -97,7 +104,7 @@ def shifted(case):
     """
     rest = (1 - case.beta) * case.threshold
     spike = spyx.axn.custom(
-        bwd=lambda v: 1 / (1 + case.slope * abs(v - rest)) ** 2,
+        bwd=lambda v: FORMULAS[case.surrogate](v - rest, case.slope, case.threshold, jnp),
         fwd=lambda v: spyx.axn.heaviside(v - rest),
     )
     return {"threshold": case.beta * case.threshold, "activation": spike}

@@ -8,7 +8,7 @@
 """thrindex: `LIF` in a `Sequential`, which runs all layers in each time step.
 
 LIF's surrogate gradient is k / (2 (1 + k |u - threshold|)^2) and cannot be chosen. So this adapter exchanges the name
-`FastSigmoid` in LIF's module for a fast sigmoid of its own.
+`FastSigmoid` in LIF's module for a spike function of its own.
 Docs: https://docs.thrindex.com
 """
 
@@ -19,6 +19,7 @@ import torch
 
 from snnbench.adapter import Rule, Unsupported, require
 from snnbench.backends.torch import Network, Neuron, SteppedNeuron
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
 VARIANTS = {
@@ -34,19 +35,23 @@ RESETS = {
 DEVIATION = {"defaults": "a decay of exp(-1 / 10); a surrogate of slope 25, times 12.5"}
 
 
-class FastSigmoid(torch.autograd.Function):
-    """LIF's own spike function, with a derivative of 1 at the threshold."""
+def spike_function(case):
+    """LIF's own spike function, with the derivative of the case's surrogate."""
 
-    @staticmethod
-    def forward(ctx, distance, slope):
-        ctx.save_for_backward(distance)
-        ctx.slope = slope
-        return (distance >= 0).float()
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, distance, slope):
+            ctx.save_for_backward(distance)
+            return (distance >= 0).float()
 
-    @staticmethod
-    def backward(ctx, gradient):
-        (distance,) = ctx.saved_tensors
-        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
+        @staticmethod
+        def backward(ctx, gradient):
+            (distance,) = ctx.saved_tensors
+            if case.surrogate == "fast_sigmoid":
+                return gradient / (1 + case.slope * distance.abs()) ** 2, None
+            return gradient * FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch), None
+
+    return Spike
 
 
 def rule(case, variant):
@@ -60,10 +65,9 @@ def lif(case, variant):
     require(case, "LIF's spikes are float32", dtype="float32")
     if variant == "defaults":
         return thrindex.snn.LIF()
-    require(case, "this adapter has the fast sigmoid only", surrogate="fast_sigmoid")
     if not math.exp(-1) < case.beta < 1:
         raise Unsupported("beta = exp(-dt / tau_mem) with tau_mem > dt must lie between 1 / e and 1")
-    thrindex.snn.lif.FastSigmoid = FastSigmoid
+    thrindex.snn.lif.FastSigmoid = spike_function(case)
     tau_mem = -1 / math.log(case.beta)
     return thrindex.snn.LIF(case.threshold, tau_mem, reset=case.reset, beta=case.slope).to(case.device)
 

@@ -11,8 +11,8 @@ import torch
 import torch._dynamo
 from torch._higher_order_ops.scan import scan
 
-from snnbench.adapter import Unsupported
 from snnbench.backends.torch import Network, Neuron, compiled
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
 COMPILES = True
@@ -24,14 +24,15 @@ VARIANTS = {
 
 
 def layer_of(case, variant):
-    if case.surrogate != "fast_sigmoid":
-        raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
     torch._dynamo.config.capture_scalar_outputs = True  # the compiler sees the scan's counter as a scalar output
 
     def step(v, x):
         u = case.beta * v + x
         distance = u - case.threshold
-        slope = (1 / (1 + case.slope * distance.abs()) ** 2).detach()
+        if case.surrogate == "fast_sigmoid":
+            slope = (1 / (1 + case.slope * distance.abs()) ** 2).detach()
+        else:
+            slope = FORMULAS[case.surrogate](distance.detach(), case.slope, case.threshold, torch)
         # Exactly 0 or 1, with the surrogate's derivative. On a GPU the compiler computes a * b - c in one rounding, so
         # the difference of two equal products is not 0. The difference of two equal sums is.
         s = slope * (distance - distance.detach()) + (distance >= 0).to(x.dtype)

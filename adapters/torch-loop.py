@@ -9,8 +9,8 @@ Docs: https://docs.pytorch.org/docs/stable/notes/extending.html
 
 import torch
 
-from snnbench.adapter import Unsupported
 from snnbench.backends.torch import Neuron
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
@@ -21,30 +21,33 @@ VARIANTS = {
 }
 
 
-class Spike(torch.autograd.Function):
-    """A step with the fast sigmoid's derivative."""
+def spike_function(case):
+    """A step with the derivative of the case's surrogate."""
 
-    @staticmethod
-    def forward(ctx, distance, slope):
-        ctx.save_for_backward(distance)
-        ctx.slope = slope
-        return (distance >= 0).to(distance.dtype)
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, distance):
+            ctx.save_for_backward(distance)
+            return (distance >= 0).to(distance.dtype)
 
-    @staticmethod
-    def backward(ctx, gradient):
-        (distance,) = ctx.saved_tensors
-        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
+        @staticmethod
+        def backward(ctx, gradient):
+            (distance,) = ctx.saved_tensors
+            if case.surrogate == "fast_sigmoid":
+                return gradient / (1 + case.slope * distance.abs()) ** 2
+            return gradient * FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch)
+
+    return Spike.apply
 
 
 def neuron(case, variant):
-    if case.surrogate != "fast_sigmoid":
-        raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
+    spike = spike_function(case)
 
     def layer(current):
         v, spikes = torch.zeros_like(current[0]), []
         for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
             u = case.beta * v + (x if variant == "unbind" else current[t])
-            s = Spike.apply(u - case.threshold, case.slope)
+            s = spike(u - case.threshold)
             spikes.append(s)
             if case.reset == "none":
                 v = u

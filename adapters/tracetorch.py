@@ -19,6 +19,7 @@ import tracetorch
 
 from snnbench.adapter import Unsupported, require
 from snnbench.backends.torch import Neuron, SteppedNeuron
+from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
 VARIANTS = {
@@ -34,26 +35,29 @@ RESETS = {
 DEVIATION = {"defaults": "a step gives the probability sigmoid(4 (u - threshold)) and not a spike, and subtracts it"}
 
 
-class Spike(torch.autograd.Function):
-    """A step with the fast sigmoid's derivative."""
+def spike_function(case):
+    """A step with the derivative of the case's surrogate."""
 
-    @staticmethod
-    def forward(ctx, distance, slope):
-        ctx.save_for_backward(distance)
-        ctx.slope = slope
-        return (distance >= 0).to(distance.dtype)
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, distance):
+            ctx.save_for_backward(distance)
+            return (distance >= 0).to(distance.dtype)
 
-    @staticmethod
-    def backward(ctx, gradient):
-        (distance,) = ctx.saved_tensors
-        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
+        @staticmethod
+        def backward(ctx, gradient):
+            (distance,) = ctx.saved_tensors
+            if case.surrogate == "fast_sigmoid":
+                return gradient / (1 + case.slope * distance.abs()) ** 2
+            return gradient * FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch)
+
+    return Spike.apply
 
 
 def neuron(case, variant):
     require(case, "traceTorch keeps its parameters in float32", dtype="float32")
     if variant == "defaults":
         return SteppedNeuron(lambda neurons: stepped(tracetorch.snn.LIB(neurons).to(case.device)))
-    require(case, "this adapter has the fast sigmoid only", surrogate="fast_sigmoid")
     if not 0 < case.beta < 1:
         raise Unsupported("traceTorch computes beta by a sigmoid, so it must lie between 0 and 1")
     if variant == "step":
@@ -73,7 +77,7 @@ def lib(case, neurons):
         learn_beta=False,
         learn_threshold=False,
         learn_bias=False,
-        spike_fn=lambda distance: Spike.apply(distance, case.slope),
+        spike_fn=spike_function(case),
     ).to(case.device)
 
 

@@ -146,7 +146,7 @@ def main() -> None:
     with np.errstate(all="ignore"):
         for seed in range(options.seed, options.seed + options.count):
             case = drawn(seed)
-            further = {"torch": torch_loop} if torch_loop and case.surrogate == "fast_sigmoid" else {}
+            further = {"torch": torch_loop} if torch_loop else {}
             every.append(verdicts := judge(case, honest=HONEST | further))
             for style, complaint in verdicts.accused:
                 print(f"{seed}: accused: {style}: {complaint}: {verdicts.case}", flush=True)

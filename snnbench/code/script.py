@@ -3,13 +3,15 @@
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import getsource
 
 from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.cases.case import Case
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.code.specialised import Specialiser, names, pruned
 from snnbench.exits import Exit, UserError
 
-OURS = "snnbench.adapter", "snnbench.backends"
+OURS = "snnbench.adapter", "snnbench.backends", "snnbench.cases"
 """Modules whose names do not stand in a script. The kernels are a library of their own."""
 
 
@@ -60,7 +62,8 @@ def parts(adapter: Adapter, variant: Variant, case: Case) -> Parts:
     tree = Specialiser(case, variant.built_as).visit(ast.parse(adapter.path.read_text(encoding="utf-8-sig")))
     functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
     made = functions.get("neuron") or functions["build"]
-    *definitions, last = pruned([*(each for each in tree.body if _defines(each) and each is not made), *made.body])
+    others = [each for each in tree.body if _defines(each) and each is not made]
+    *definitions, last = pruned([*_formulas(), *others, *made.body])
     match last:
         case ast.Return(value=ast.Call(func=ast.Name(id=kind)) as call) if kind in FIELDS:
             fields = dict(zip(FIELDS[kind], call.args, strict=False))
@@ -73,6 +76,20 @@ def parts(adapter: Adapter, variant: Variant, case: Case) -> Parts:
     if ours := sorted(set().union(*map(names, [*definitions, returned])) & _of_snnbench(tree)):
         raise NoCode(f"{adapter.name}: its adapter uses snnbench's {', '.join(ours)}")
     return Parts(definitions, kind, fields)
+
+
+def _formulas() -> list[ast.stmt]:
+    """The definitions of the surrogates, without types and defaults, which code never needs, and their import."""
+    found: list[ast.stmt] = [ast.Import([ast.alias("math")])]
+    for formula in FORMULAS.values():
+        (definition,) = ast.parse(getsource(formula)).body
+        assert isinstance(definition, ast.FunctionDef)
+        definition.args = ast.arguments(
+            [], [ast.arg(each.arg) for each in definition.args.args], None, [], [], None, []
+        )
+        definition.returns = None
+        found.append(definition)
+    return found
 
 
 def _defines(statement: ast.stmt) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from snnbench.cases.case import Case
+from snnbench.cases.surrogate import FORMULAS
 
 REFUSALS = {"Unsupported", "Unavailable"}
 KNOWN = ("case", "variant")
@@ -103,8 +104,11 @@ class Specialiser(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """The entry of a literal dictionary."""
+        """The entry of a literal dictionary, or the formula of a surrogate."""
         self.generic_visit(node)
+        match node:
+            case ast.Subscript(value=ast.Name(id="FORMULAS"), slice=ast.Constant(value=str() as name)):
+                return ast.Name(FORMULAS[name].__name__, ast.Load())
         table = node.value
         if isinstance(table, ast.Name):
             table = self._known.get(table.id, table)

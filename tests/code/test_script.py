@@ -70,6 +70,15 @@ def test_another_variant_has_its_own_code(tmp_path: Path) -> None:
     assert "Slow(**options" in text and "reset" not in text and "Fast" not in text
 
 
+def test_formula_of_a_surrogate_stands_in_the_code() -> None:
+    loop = discover(())["torch-loop"]
+    text = script(loop, loop.variants[loop.default], CASE.with_(surrogate="atan", slope=2.0))
+    assert "return gradient * atan(distance, 2.0, " in text and "\n\ndef atan(distance, slope, threshold, m):" in text
+    assert (
+        "def triangle" not in text and "snnbench" not in text and text.startswith("import math", text.index("import"))
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

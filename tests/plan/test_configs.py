@@ -11,6 +11,7 @@ from snnbench import measures
 from snnbench.adapter import reading
 from snnbench.adapter.declaration import Adapter
 from snnbench.cases import case
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.plan import config, selection
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +104,17 @@ def test_exam_has_every_variant_in_every_profile_and_depth(adapters: dict[str, A
     mixed = {(w.library, w.case.dtype) for w in works if w.variant == "amp"}
     assert mixed == {(name, dtype) for name, way in contenders if way == "amp" for dtype in ("bfloat16", "float16")}
     assert {work.library for work in works if work.case.dtype == "float64"} == {"reference", "torch-loop"}
-    assert {work.variant for work in works if work.case.surrogate == "one_sided"} == {"jax"}
+    assert {("rockpool", "jax")} == {
+        (work.library, work.variant)
+        for work in works
+        if work.case.surrogate == "one_sided" and work.case.time_steps == 50
+    }
+    shaped = {(work.library, work.case.surrogate) for work in works if work.case.time_steps == 20}
+    others = {name for name in FORMULAS if name not in ("fast_sigmoid", "atan")}
+    by_default = {name for name in adapters if name not in ("torch-compile", "snntorch-ipu")}
+    assert shaped == {(library, "atan") for library in by_default} | {
+        (library, name) for library in by_default - {"spyx-haiku"} for name in others
+    }
     dense = [work for work in works if getattr(work.case, "input_kind", "") == "gaussian"]
     assert {work.library for work in dense} >= {"fused", "torch-loop", "norse"}
 
