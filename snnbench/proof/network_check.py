@@ -108,7 +108,7 @@ class NetworkCheck:
             entering = None if answer.input is None else answer.input[:, agreeing]
             wanted = expected.input[:, agreeing]
             magnified = partial(self._allowed, wanted, lambda off: off.input[:, agreeing])
-            compare_gradient(finding, "input", entering, wanted, tolerance(case.neurons), magnified=magnified)
+            compare_gradient(finding, "input", entering, wanted, tolerance(case.fan_out), magnified=magnified)
         return finding
 
     def _settled(self, answer: Answer) -> reference.Gradients:
@@ -116,13 +116,24 @@ class NetworkCheck:
         spikes = [trace.spikes for trace in self.traces]
         best, distance = self._gradients, _distance(answer, self._gradients)
         for layer, place in self._undecided:
-            flipped = spikes[layer].copy()
-            flipped[place] = 1 - flipped[place]
+            flipped = self._flipped(spikes, layer, place)
             tried = [flipped if number == layer else given for number, given in enumerate(spikes)]
             gradients = self._gradients_with(tried)
             if (off := _distance(answer, gradients)) < distance:
                 spikes, best, distance = tried, gradients, off
         return best
+
+    def _flipped(self, spikes: list[Array], layer: int, place: tuple[int, ...]) -> Array:
+        """The spikes of a layer with another one at this place, after which its neuron goes on from there."""
+        step, sample, neuron = place
+        (weight, bias), entering = self.layers[layer], self.inputs if layer == 0 else spikes[layer - 1]
+        current = entering[:, sample] @ weight[neuron] + bias[neuron]
+        forced = spikes[layer][:, sample, neuron].copy()
+        forced[step] = 1 - forced[step]
+        forced[step + 1 :] = np.nan
+        flipped = spikes[layer].copy()
+        flipped[:, sample, neuron] = reference.forward(current, self.rule, forced).spikes
+        return flipped
 
     def _gradients_with(self, spikes: list[Array]) -> reference.Gradients:
         """The gradients with these spikes of each layer."""

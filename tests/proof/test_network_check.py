@@ -177,3 +177,17 @@ def test_hidden_spike_that_rounding_decides_may_be_on_either_side(weight: float,
     finding = Finding()
     check.check(finding, Answer(fired[1], silent.weights, silent.biases, silent.input), fired[1], lambda summed: 1e-6)
     assert finding.correct is is_close
+
+
+def test_hidden_neuron_goes_on_from_a_spike_that_rounding_decides() -> None:
+    """It fires on the threshold in the first step, or else in the second one."""
+    case = CASE.with_(neurons=1, batch=1, time_steps=2, layers=2)
+    zero, cotangent = np.zeros(1, np.float32), np.ones((2, 1, 1), np.float32)
+    layers = [(np.full((1, 1), value, np.float32), zero) for value in (1.0, 0.01)]
+    check = NetworkCheck(case, Rule(**NUMBERS), layers, np.array([[[1]], [[0.7]]], np.float32), cotangent)
+    fired = [trace.spikes for trace in check.traces]
+    assert fired[0].ravel().tolist() == [1.0, 0.0] and not fired[1].any()
+    late = check._gradients_with([fired[0][::-1], fired[1]])
+    finding = Finding()
+    check.check(finding, Answer(fired[1], late.weights, late.biases, late.input), fired[1], lambda summed: 1e-6)
+    assert finding.correct, finding.message
