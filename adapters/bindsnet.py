@@ -53,23 +53,23 @@ def rule(case, variant):
     return replace(neuron, beta=math.exp(-1 / 100), threshold=13.0, reset="zero", detach_reset=True, refractory=5)
 
 
-def nodes(case, variant):
+def nodes(case, variant, neurons):
     if variant == "defaults":
-        return bindsnet.nodes.LIFNodes(case.neurons)
+        return bindsnet.nodes.LIFNodes(neurons)
     if not 0 < case.beta < 1:
         raise Unsupported("beta = exp(-dt / tc_decay) must lie between 0 and 1")
     return bindsnet.nodes.LIFNodes(
-        case.neurons, thresh=case.threshold, rest=0.0, reset=0.0, refrac=0, tc_decay=-1 / math.log(case.beta)
+        neurons, thresh=case.threshold, rest=0.0, reset=0.0, refrac=0, tc_decay=-1 / math.log(case.beta)
     )
 
 
 def build(case, weights, variant):
     require(case, "BindsNET keeps its states in float32", dtype="float32")
     network, linears = bindsnet.Network(dt=1.0, batch_size=case.batch, learning=False), []
-    entrance = last = bindsnet.nodes.Input(case.neurons) if weights else nodes(case, variant)
+    entrance = last = bindsnet.nodes.Input(case.entering) if weights else nodes(case, variant, case.neurons)
     network.add_layer(entrance, "0")
     for number, layer in enumerate(weights, start=1):
-        source, last = last, nodes(case, variant)
+        source, last = last, nodes(case, variant, len(layer.bias))
         connection = bindsnet.topology.Connection(source, last, w=layer.weight.T.contiguous(), b=layer.bias)
         network.add_layer(last, str(number))
         network.add_connection(connection, str(number - 1), str(number))

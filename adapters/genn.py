@@ -53,9 +53,9 @@ def build(case, weights, variant):
         optimize_code=True,
     )
     model.dt = 1.0
-    no_spikes = {"startSpike": np.zeros(case.neurons), "endSpike": np.zeros(case.neurons)}
-    spike_source = model.add_neuron_population("entering", case.neurons, "SpikeSourceArray", {}, no_spikes)
-    spike_source.extra_global_params["spikeTimes"].set_init_values(np.zeros(case.neurons * case.time_steps))
+    no_spikes = {"startSpike": np.zeros(case.entering), "endSpike": np.zeros(case.entering)}
+    spike_source = model.add_neuron_population("entering", case.entering, "SpikeSourceArray", {}, no_spikes)
+    spike_source.extra_global_params["spikeTimes"].set_init_values(np.zeros(case.entering * case.time_steps))
     neuron = pygenn.create_neuron_model(
         "lif",
         params=["Beta", "Threshold", "Start"],
@@ -67,9 +67,7 @@ def build(case, weights, variant):
     source = spike_source
     for number, (weight, bias) in enumerate(weights, start=1):
         parameters = {"Beta": case.beta, "Threshold": case.threshold, "Start": number}
-        layer = model.add_neuron_population(
-            f"layer_{number}", case.neurons, neuron, parameters, {"V": 0.0, "Bias": bias}
-        )
+        layer = model.add_neuron_population(f"layer_{number}", len(bias), neuron, parameters, {"V": 0.0, "Bias": bias})
         synapse = pygenn.init_weight_update("StaticPulse", {}, {"g": weight.T.ravel()})
         model.add_synapse_population(
             f"to_{number}", "DENSE", source, layer, synapse, pygenn.init_postsynaptic("DeltaCurr")
@@ -82,10 +80,10 @@ def build(case, weights, variant):
         model.load(num_recording_timesteps=case.time_steps + latency_steps)
 
     def forward(x):
-        spikes = np.zeros_like(x)
+        spikes = np.zeros((len(x), case.neurons, case.time_steps), x.dtype)
         for sample, out in zip(x, spikes, strict=True):
             neurons, times = np.nonzero(sample)
-            ends = np.cumsum(np.bincount(neurons, minlength=case.neurons))
+            ends = np.cumsum(np.bincount(neurons, minlength=case.entering))
             spike_source.extra_global_params["spikeTimes"].view[: len(times)] = times
             spike_source.vars["endSpike"].view[:] = ends
             spike_source.vars["startSpike"].view[0] = 0

@@ -78,7 +78,7 @@ def build(case, weights, variant):
         return hk.dynamic_unroll(core, current, core.initial_state(case.batch), **loop)[0]
 
     transformed = hk.without_apply_rng(hk.transform(network))
-    one_step = jax.numpy.zeros((case.batch, 1, case.neurons) if loop else (1, case.batch, case.neurons))
+    one_step = jax.numpy.zeros((case.batch, 1, case.entering) if loop else (1, case.batch, case.entering))
     initial_params = transformed.init(jax.random.PRNGKey(case.seed), one_step)
     # beta is a parameter too, but its gradient would be extra work
     linear, neuron = hk.data_structures.partition(lambda module, name, value: name in ("w", "b"), initial_params)

@@ -1,6 +1,6 @@
 """A case in words: `reset by subtraction, CPU: 1000 neurons, batch 64, 200 steps`."""
 
-from snnbench.analysis.families import size
+from snnbench.analysis.families import written
 from snnbench.cases.case import Case
 
 RESETS = {
@@ -17,7 +17,7 @@ DEVICES = {"cpu": "CPU", "cuda": "GPU"}
 def size_in_words(case: Case, axis: str) -> str:
     """`batch 64`, `1000 neurons`."""
     words = case.SIZES[axis][1].removeprefix("time ")
-    return f"batch {size(case, axis)}" if axis == "batch" else f"{size(case, axis)} {words}"
+    return f"batch {written(case, axis)}" if axis == "batch" else f"{written(case, axis)} {words}"
 
 
 def kind(case: Case) -> str:
@@ -40,4 +40,4 @@ def sizes(case: Case, leaving_out: str = "") -> str:
 
 def is_hidden(case: Case, axis: str) -> bool:
     """Whether a size is 1 and needs no name."""
-    return axis in case.HIDDEN_ONES and size(case, axis) == 1
+    return axis in case.HIDDEN_ONES and written(case, axis) == "1"

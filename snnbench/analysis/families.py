@@ -27,11 +27,11 @@ def settings(cases: Iterable[Case]) -> dict[Case, list[Case]]:
 def families(cases: Iterable[Case], axis: str) -> list[list[Case]]:
     """The cases grouped by all but one size, each group by that size; the largest groups first.
 
-    Cases of a workload without this axis are left out.
+    Cases of a workload without this axis are left out, and those whose size is no number.
     """
     by_family: dict[Case, list[Case]] = {}
     for case in cases:
-        if axis not in case.SIZES:
+        if not isinstance(getattr(case, axis, None) if axis in case.SIZES else None, int):
             continue
         by_family.setdefault(case.with_(**{axis: 0}), []).append(case)
     ordered = [sorted(group, key=lambda case: size(case, axis)) for group in by_family.values()]
@@ -44,5 +44,10 @@ def swept(cases: Iterable[Case], axis: str) -> list[Case]:
 
 
 def size(case: Case, axis: str) -> int:
-    """Its size along an axis."""
+    """Its size along an axis, which is a number."""
     return int(getattr(case, axis))
+
+
+def written(case: Case, axis: str) -> str:
+    """Its size along an axis, as text."""
+    return str(getattr(case, axis))

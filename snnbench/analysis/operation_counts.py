@@ -43,10 +43,12 @@ def network(problem: Problem) -> Sequence[Operation]:
         return problem.operations()
     case = problem.case
     operations: list[Operation] = []
-    last, shape = INPUT, (problem.case.neurons,)
+    last, shape, layers = INPUT, (case.neurons,), problem.layers()
     for number in range(1, case.sites + 1):
         if isinstance(problem, Stack):
-            operations.append(Linear(name=f"layer {number} linear", of=(last,), shape=shape, inputs=case.neurons))
+            leaving, entering = layers[number - 1][0].shape
+            shape = (leaving,)
+            operations.append(Linear(name=f"layer {number} linear", of=(last,), shape=shape, inputs=entering))
             last = operations[-1].name
         operations.append(Neurons(name=f"layer {number} neurons", of=(last,), shape=shape))
         last = operations[-1].name

@@ -101,7 +101,7 @@ class Backend(backends.Backend):
         self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int, rows: int | None = None
     ) -> dict[str, Run]:
         """Runs with preallocated results; BLAS reads a transposed view without a copy."""
-        whole = repeated(entering, rows), repeated(cotangent, rows), repeated(weight, rows and weight.shape[1])
+        whole = repeated(entering, rows), repeated(cotangent, rows), repeated(weight, rows and cotangent.shape[1])
         x, g, w = (array.astype(self.dtype, copy=False) for array in whole)
         flat, square = np.empty_like(x), np.empty_like(w)
         source, target = np.ones(copied_bytes, np.uint8), np.zeros(copied_bytes, np.uint8)

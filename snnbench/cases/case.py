@@ -50,12 +50,24 @@ class Bounds:
     above: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A field's value is `fewest` to `most` numbers within `bounds`, joined by hyphens."""
+
+    bounds: Bounds
+    fewest: int
+    most: int
+
+
 # Bounded, far above any possible run, because recordings hold the configs of strangers.
 Count = Annotated[int, Bounds(1, 10**9)]
 CountOrNone = Annotated[int, Bounds(0, 10**9)]
 Positive = Annotated[float, Bounds(0, 1e9, above=True)]
 Fraction = Annotated[float, Bounds(0, 1)]
 Rate = Annotated[float, Bounds(0, 1, above=True)]
+WIDEST = 10**6
+Widths = Annotated[str, Joined(Bounds(1, WIDEST), 2, 100)]
+"""The width of the input and of each layer, such as 784-1000-10."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +183,18 @@ class Case:
 
     @property
     def fan_in(self) -> int:
-        """The number of terms of a current."""
+        """The number of terms of a current, at most."""
         return 0
+
+    @property
+    def fan_out(self) -> int:
+        """The number of terms of an entry of the input's gradient: the neurons that each input reaches."""
+        return 0
+
+    @property
+    def entering(self) -> int:
+        """The width of the input."""
+        return self.neurons
 
     @property
     def summed(self) -> int:
@@ -181,8 +203,17 @@ class Case:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """[T, B, N]."""
+        """[T, B, N] of the answer."""
         return self.time_steps, self.batch, self.neurons
+
+    @property
+    def input_shape(self) -> tuple[int, int, int]:
+        """[T, B, N] of the input."""
+        return self.time_steps, self.batch, self.entering
+
+    def narrowed(self, neurons: int) -> Self:
+        """The same work with so many neurons in a layer at most."""
+        return self.with_(neurons=min(neurons, self.neurons)) if "neurons" in self.names() else self
 
     @property
     def updates(self) -> int:

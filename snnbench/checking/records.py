@@ -140,7 +140,7 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, lay
     # Older recordings have a tolerance that grows with the slope, and name no other.
     magnified = max(1.0, ending.own_rule["slope"]) if ending.own_rule is not None else 1.0
     for gradient, error in errors.items():
-        summed = max(1, case.fan_in) if gradient == "input" else case.summed
+        summed = max(1, case.fan_out) if gradient == "input" else case.summed
         sums = {"roundoffs": EXAM_GRADIENT_ROUNDOFFS} if exam else {"summed": summed}
         of_case = min(check.get("tolerances", {}).get(gradient, 0.0), UNPROVABLE)
         tolerance = max(magnified * gradient_tolerance(case, **sums), of_case)

@@ -1,11 +1,14 @@
 """Groups of options: a command takes a group as its argument `options`, and its command line has every option of it."""
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
 
 from snnbench.cli.options import (
     AdapterOption,
@@ -65,7 +68,7 @@ class Choice:
     def axes(self) -> dict[str, list[Any]]:
         """The axes of cases that the user gave, in place of the config's."""
         given = {
-            "neurons": self.neurons,
+            **self._widths,
             "batch": self.batch,
             "time_steps": self.steps,
             "layers": self.layers,
@@ -74,6 +77,17 @@ class Choice:
             "profile": self.profile,
         }
         return {axis: values for axis, values in given.items() if values}
+
+    @property
+    def _widths(self) -> dict[str, list[Any]]:
+        """The neurons of all layers, or the widths of the input and of each layer. Raises BadParameter."""
+        given = self.neurons or []
+        if all(each.isdecimal() for each in given):
+            return {"neurons": [int(each) for each in given]}
+        if all(re.fullmatch(r"\d+(-\d+)+", each) for each in given):
+            return {"widths": given}
+        expected = "expected the neurons of every layer, such as 256, or the widths of input and layers: 784-1000-10"
+        raise typer.BadParameter(f"{', '.join(given)}: {expected}", param_hint="-N")
 
     @property
     def conditions(self) -> tuple[str, ...]:

@@ -82,7 +82,10 @@ def _axis(*names: str, metavar: str, help: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel="In place of the config's; may be repeated")
 
 
-NeuronsOption = Annotated[list[int] | None, _axis("-N", "--neurons", metavar="N", help="Neurons of a layer.")]
+NeuronsOption = Annotated[
+    list[str] | None,
+    _axis("-N", "--neurons", metavar="N", help="Neurons of a layer, or the widths of input and layers: 784-1000-10."),
+]
 BatchOption = Annotated[list[int] | None, _axis("-B", "--batch", metavar="B", help="Samples of a batch.")]
 StepsOption = Annotated[list[int] | None, _axis("-T", "--steps", metavar="T", help="Time steps.")]
 LayersOption = Annotated[list[int] | None, _axis("-L", "--layers", metavar="L", help="Layers.")]

@@ -5,6 +5,7 @@ of a case is an axis of its configs at once.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -13,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBo
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from snnbench import workloads
-from snnbench.cases.case import PROFILES, Bounds, Case
+from snnbench.cases.case import PROFILES, Bounds, Case, Joined
 
 PROFILE = "profile"
 PAIR = ("reset", "detach_reset")
@@ -73,7 +74,33 @@ def types(workload: str) -> dict[str, Any]:
 
 def fields_of(workload: str) -> dict[str, Any]:
     """The fields of a model of a workload's axes: a value or a list for each."""
-    return {name: (Axis[kind], ...) for name, kind in types(workload).items()}  # type: ignore[valid-type]
+    return {name: (_axis(name, kind, workload), ...) for name, kind in types(workload).items()}
+
+
+def _axis(name: str, kind: Any, workload: str) -> Any:
+    """An axis of such values. Where a value is a list of numbers, one such list is one value."""
+    _, *metadata = get_args(get_type_hints(workloads.WORKLOADS[workload].Case, include_extras=True).get(name)) or [None]
+    joined = any(isinstance(each, Joined) for each in metadata)
+    return Annotated[Axis[kind], BeforeValidator(_whole)] if joined else Axis[kind]
+
+
+def _whole(value: Any) -> Any:
+    is_one = isinstance(value, list | tuple) and value and all(isinstance(each, int) for each in value)
+    return [value] if is_one else value
+
+
+def _joined(value: Any, joined: Joined) -> str:
+    """Numbers joined by hyphens, of a list or of such a text."""
+    numbers = list(value) if isinstance(value, list | tuple) else str(value).split("-")
+    low, high = int(joined.bounds.low), int(joined.bounds.high)
+    try:
+        within = [low <= int(number) <= high and str(int(number)) == str(number) for number in numbers]
+    except ValueError:
+        within = []
+    if not (all(within) and joined.fewest <= len(within) <= joined.most):
+        expected = f"should be {joined.fewest} to {joined.most} numbers from {low} to {high}, such as 784-1000-10"
+        raise PydanticCustomError("joined", expected)
+    return "-".join(map(str, numbers))
 
 
 def _checked(name: str, hint: Any) -> Any:
@@ -88,6 +115,8 @@ def _checked(name: str, hint: Any) -> Any:
     if get_origin(hint) is not Annotated:
         return hint
     kind, bounds = get_args(hint)
+    if isinstance(bounds, Joined):
+        return Annotated[kind, BeforeValidator(partial(_joined, joined=bounds))]
     if not isinstance(bounds, Bounds):
         raise TypeError(f"{name}: {bounds!r} should be Bounds")
     settings: dict[str, Any] = {"gt" if bounds.above else "ge": bounds.low, "le": bounds.high, "strict": True}

@@ -39,7 +39,7 @@ __all__ = ["Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expan
 
 Phase = Literal[workloads.PHASES]  # type: ignore[valid-type]
 
-AXES = {"time_steps": "steps"}
+AXES = {"time_steps": "steps", "widths": "neurons"}
 """Axis -> its option of a command line; the others have the same name."""
 MOST_CASES = 100_000
 """Most cases of a sweep: more come from a mistake in a product of axes, cannot be run and would fill the memory."""
@@ -162,9 +162,16 @@ def _sweep(value: Any) -> Any:
 
 
 def workload_of(sweep: Any) -> str:
-    """The workload that a sweep's table names, or the default."""
-    name = sweep.get("workload", workloads.DEFAULT) if isinstance(sweep, dict) else workloads.DEFAULT
+    """The workload that a sweep's table names or an axis of it implies, or the default."""
+    given = sweep if isinstance(sweep, dict) else {}
+    implied = (name for axis, name in _implied().items() if axis in given)
+    name = given.get("workload", next(implied, workloads.DEFAULT))
     return name if isinstance(name, str) and name in workloads.WORKLOADS else workloads.DEFAULT
+
+
+def _implied() -> dict[str, str]:
+    """Axis -> the workload that it implies."""
+    return {each.IMPLIED_BY: name for name, each in workloads.WORKLOADS.items() if each.IMPLIED_BY}
 
 
 class Config(BaseModel):
@@ -213,8 +220,12 @@ def load(
     None, a case without threads is an error. Cells on so many `cards` run side by side, so they share these threads.
     """
     document = override(read(path), settings)
-    for axis, values in (axes or {}).items():
-        document = _of_profiles(document, values) if axis == PROFILE else _along(document, axis, values)
+    given = {**_implying(document), **(axes or {})}
+    for axis, values in sorted(given.items(), key=lambda each: each[0] not in _implied()):
+        if axis in _implied():
+            document = _of_workload(document, axis, values)
+        else:
+            document = _of_profiles(document, values) if axis == PROFILE else _along(document, axis, values)
     shared, sweeps = document.tables["case"], document.tables["sweep"]
 
     def default(sweep: Mapping[str, Any]) -> dict[str, int]:
@@ -225,6 +236,8 @@ def load(
 
     merged = {key: value for key, value in document.tables.items() if key != "case"}
     merged["sweep"] = [{**default({**shared, **own}), **_applicable(shared, own), **own} for own in sweeps]
+    for sweep in merged["sweep"]:
+        sweep.setdefault("workload", workload_of(sweep))
     used = list(dict.fromkeys(workload_of(sweep) for sweep in merged["sweep"])) or [workloads.DEFAULT]
     _, wrong_in_case = validated(_shared_model(tuple(used)), shared, ("case",))
     config, elsewhere = validated(Config, merged)
@@ -240,6 +253,35 @@ def load(
         raise _error(lines)
     config._document = document
     return config
+
+
+def _implying(document: Document) -> dict[str, list[Any]]:
+    """The axes of `--set` that imply a workload."""
+    case = document.tables["case"]
+    return {axis: [case[axis]] for axis in _implied() if ("case", axis) in document.settings}
+
+
+def _of_workload(document: Document, axis: str, values: Sequence[Any]) -> Document:
+    """The document with this axis, and the workload that it implies, in every sweep of the usual workload.
+
+    The axis takes the place of those that this workload does not have.
+    """
+    option, name, tables = f"--{AXES.get(axis, axis)}", _implied()[axis], document.tables
+    kept, known = types(name), {each for workload in workloads.WORKLOADS for each in types(workload)}
+
+    def changed(sweep: dict[str, Any]) -> dict[str, Any]:
+        if workload_of({**tables["case"], **sweep}) not in (workloads.DEFAULT, name):
+            return sweep
+        return {key: value for key, value in sweep.items() if key in kept or key not in known} | {
+            axis: list(values),
+            "workload": name,
+        }
+
+    sweeps = [changed(sweep) for sweep in tables["sweep"]]
+    used = {each for sweep in sweeps for each in types(workload_of(sweep))}
+    case = {key: value for key, value in tables["case"].items() if (key in used or key not in known) and key != axis}
+    settings = document.settings | {("sweep", number, axis): option for number in range(len(sweeps))}
+    return Document(document.file, {**tables, "case": case, "sweep": sweeps}, settings)
 
 
 def _along(document: Document, axis: str, values: Sequence[Any]) -> Document:

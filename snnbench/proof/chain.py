@@ -34,8 +34,12 @@ class Chain:
 
     def __init__(self, problem: Stack, session: Callable[[Problem], Session]) -> None:
         self.problem, self._make = problem, session
-        content = problem.input(0), problem.cotangent(0)
-        self._problems = [problem.layer(number, *content) for number in range(problem.case.sites)]
+        entering, cotangent = problem.input(0), problem.cotangent(0)
+        self._cases = [problem.layer(number, entering, cotangent).case for number in range(problem.case.sites)]
+        self._problems = [
+            problem.layer(number, _of_shape(entering, case.input_shape), _of_shape(cotangent, case.shape))
+            for number, case in enumerate(self._cases)
+        ]
         self._sessions = [session(layer) for layer in self._problems]
 
     def links(self, which: int, run: Pass) -> list[Link]:
@@ -46,13 +50,14 @@ class Chain:
         links: list[Link] = []
         entering, cotangent = self.problem.input(which), self.problem.cotangent(which)
         for number in range(len(self._sessions)):
-            links.append(self._run(number, entering, cotangent, run))
-            entering = _passed_on(f"spikes of layer {number} by itself", links[-1].answer.spikes, entering.shape)
+            links.append(self._run(number, entering, _of_shape(cotangent, self._cases[number].shape), run))
+            spikes, shape = links[-1].answer.spikes, links[-1].problem.case.shape
+            entering = _passed_on(f"spikes of layer {number} by itself", spikes, shape)
         if links[-1].answer.weights is None:
             return links
         for number in reversed(range(len(links) - 1)):
-            arriving = links[number + 1].answer.input
-            cotangent = _passed_on(f"input gradient of layer {number + 1} by itself", arriving, cotangent.shape)
+            arriving, shape = links[number + 1].answer.input, links[number].problem.case.shape
+            cotangent = _passed_on(f"input gradient of layer {number + 1} by itself", arriving, shape)
             links[number] = self._run(number, links[number].problem.input(0), cotangent, run)
             spikes = _passed_on(f"spikes of layer {number} by itself", links[number].answer.spikes, cotangent.shape)
             if not np.array_equal(spikes, links[number + 1].problem.input(0)):
@@ -62,7 +67,8 @@ class Chain:
     def first(self, which: int, count: int, run: Pass) -> Answer:
         """The answer of the stack of the first layers, built and run like the whole network, to content `which`."""
         problem = self.problem.first(count)
-        problem.put(0, self.problem.input(which), self.problem.cotangent(which))
+        cotangent = _of_shape(self.problem.cotangent(which), problem.case.shape)
+        problem.put(0, self.problem.input(which), cotangent)
         session = self._make(problem)
         session.load(0, 0)
         return copied(run(session))
@@ -71,6 +77,11 @@ class Chain:
         self._problems[number].put(0, entering, cotangent)
         self._sessions[number].load(0, 0)
         return Link(self.problem.layer(number, entering, cotangent), copied(run(self._sessions[number])))
+
+
+def _of_shape(array: Array, shape: tuple[int, ...]) -> Array:
+    """The array, or its numbers in another shape: content of a layer before its own is known."""
+    return array if array.shape == shape else np.resize(array, shape)
 
 
 def _passed_on(name: str, array: NDArray[np.generic] | None, shape: tuple[int, ...]) -> Array:

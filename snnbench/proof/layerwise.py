@@ -110,7 +110,7 @@ class Layerwise:
             _compare(finding, f"bias of layer {number}", answer.biases[number], alone.biases[0], summed)
         entering = self._links[0].answer.input
         if case.input_gradient and entering is not None:
-            _compare(finding, "input", answer.input, entering, max(tolerance(case.neurons), *magnified))
+            _compare(finding, "input", answer.input, entering, max(tolerance(case.fan_out), *magnified))
 
 
 def _add(finding: Finding, of_layer: Finding, number: int) -> None:

@@ -54,23 +54,23 @@ def _compared(problem: Problem, gain: float, answer: Answer) -> Iterator[_Compar
     """Each output of the answer that it has."""
     case = problem.case
     layers = [(weight * np.float64(gain), bias * np.float64(gain)) for weight, bias in problem.layers()]
-    through = len(layers) * _roundoffs(case, case.neurons)
-    rows = np.unravel_index(
+    through = len(layers) * _roundoffs(case, max(case.fan_in, case.fan_out))
+    places = np.unravel_index(
         np.linspace(0, case.time_steps * case.batch - 1, SAMPLED).astype(np.intp), (case.time_steps, case.batch)
     )
     if answer.spikes is not None:
-        value, magnitude = _outputs(layers, problem.input(0)[rows].astype(np.float64))
-        yield _Compared("outputs", answer.spikes[rows], value, through * magnitude)
+        value, magnitude = _outputs(layers, problem.input(0)[places].astype(np.float64))
+        yield _Compared("outputs", answer.spikes[places], value, through * magnitude)
     if answer.input is not None:
-        value, magnitude = _outputs(_transposed(layers), problem.cotangent(0)[rows].astype(np.float64))
-        yield _Compared("gradients of the input", answer.input[rows], value, through * magnitude)
+        value, magnitude = _outputs(_transposed(layers), problem.cotangent(0)[places].astype(np.float64))
+        yield _Compared("gradients of the input", answer.input[places], value, through * magnitude)
     if answer.weights is None or answer.biases is None:
         return
     added = _roundoffs(case, case.time_steps * case.batch, case.time_steps)
-    neurons = np.unique(np.linspace(0, case.neurons - 1, SAMPLED).astype(np.intp))
     for number, (weights, biases) in enumerate(zip(answer.weights, answer.biases, strict=True)):
-        gradients = _gradients(problem, layers, number, neurons)
-        sampled = weights[np.ix_(neurons, neurons)], biases[neurons]
+        rows, columns = (np.unique(np.linspace(0, size - 1, SAMPLED).astype(np.intp)) for size in weights.shape)
+        gradients = _gradients(problem, layers, number, rows, columns)
+        sampled = weights[np.ix_(rows, columns)], biases[rows]
         for name, given, (value, magnitude) in zip(("weights", "biases"), sampled, gradients, strict=True):
             allowed = gain * (through + added) * magnitude
             yield _Compared(f"gradients of layer {number + 1}'s {name}", given, gain * value, allowed)
@@ -85,7 +85,7 @@ def _roundoffs(case: Case, terms: int, steps: int = 0) -> float:
 
 def _transposed(layers: Sequence[Layer]) -> list[Layer]:
     """The layers that a cotangent passes, in its order."""
-    return [(weight.T, np.zeros_like(bias)) for weight, bias in reversed(layers)]
+    return [(weight.T, np.zeros(weight.shape[1])) for weight, _ in reversed(layers)]
 
 
 def _outputs(layers: Sequence[Layer], rows: Floats) -> tuple[Floats, Floats]:
@@ -97,19 +97,20 @@ def _outputs(layers: Sequence[Layer], rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _gradients(
-    problem: Problem, layers: list[Layer], number: int, neurons: NDArray[np.intp]
+    problem: Problem, layers: list[Layer], number: int, rows: NDArray[np.intp], columns: NDArray[np.intp]
 ) -> list[tuple[Floats, Floats]]:
-    """Gradients of a layer's weights [S, S] and biases [S] at some neurons, and their sums of magnitudes."""
-    case, count = problem.case, len(neurons)
-    weights, biases = np.zeros((2, count, count)), np.zeros((2, count))
+    """Gradients of a layer's weights [R, C] and biases [R] at some neurons, and their sums of magnitudes."""
+    case = problem.case
+    leaving, reached = layers[number][0].shape
+    weights, biases = np.zeros((2, len(rows), len(columns))), np.zeros((2, len(rows)))
     for is_magnitude in (0, 1):
         change = np.abs if is_magnitude else np.asarray
         changed = [(change(weight), change(bias)) for weight, bias in layers]
-        entering, offset = _columns(changed[:number], case.neurons, neurons)
-        arriving, _ = _columns(_transposed(changed[number + 1 :]), case.neurons, neurons)
+        entering, offset = _columns(changed[:number], reached, columns)
+        arriving, _ = _columns(_transposed(changed[number + 1 :]), leaving, rows)
         for start in range(0, case.time_steps, STEPS_AT_ONCE):
             inputs, cotangents = (
-                change(array[start : start + STEPS_AT_ONCE].reshape(-1, case.neurons).astype(np.float64))
+                change(array[start : start + STEPS_AT_ONCE].reshape(-1, array.shape[2]).astype(np.float64))
                 for array in (problem.input(0), problem.cotangent(0))
             )
             arrived = cotangents @ arriving

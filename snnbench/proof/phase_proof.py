@@ -137,7 +137,7 @@ class PhaseProof:
                 self._add(finding)
             return
         tolerances = self.spot.tolerances.values() if self.spot else ()
-        of_format = self.check.tolerance(case.summed), self.check.tolerance(max(1, case.fan_in))
+        of_format = self.check.tolerance(case.summed), self.check.tolerance(max(1, case.fan_out))
         if isinstance(answer.spikes, Held):
             self._agree(answer, self.verified, 2 * max(of_format))
             return

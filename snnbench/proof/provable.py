@@ -41,8 +41,8 @@ def hindrance(case: Case) -> str:
 
 
 def _small(case: Case) -> Case:
-    given = case.names()
-    return case.with_(**{name: min(size, getattr(case, name)) for name, size in SMALL.items() if name in given})
+    sizes = {name: min(size, getattr(case, name)) for name, size in SMALL.items() if name != "neurons"}
+    return case.narrowed(SMALL["neurons"]).with_(**sizes)
 
 
 @cache

@@ -98,8 +98,8 @@ class FirstLayer:
         of_batch = inputs if np.array_equal(batch, np.arange(case.batch)) else inputs[:, batch]
         for part in weight_slices(len(neurons)):
             chosen, offset = self._rounded(neurons[part])
-            for steps in blocks(case.time_steps, len(batch) * case.neurons):
-                entering = of_batch[steps].reshape(-1, case.neurons).astype(np.float64)
+            for steps in blocks(case.time_steps, len(batch) * case.entering):
+                entering = of_batch[steps].reshape(-1, case.entering).astype(np.float64)
                 current[steps, :, part] = (entering @ chosen + offset).reshape(-1, len(batch), len(offset))
         return Sample(batch, neurons, current)
 
@@ -120,20 +120,20 @@ class FirstLayer:
     def weight_gradient(self, gradient: Array) -> Array:
         """Rows [n, N] of the weight gradient for gradients of the current [T, B, n]."""
         case = self.case
-        total = np.zeros((gradient.shape[2], case.neurons))
-        for steps in blocks(case.time_steps, case.batch * case.neurons):
-            entering = self.inputs[steps].reshape(-1, case.neurons).astype(np.float64)
+        total = np.zeros((gradient.shape[2], case.entering))
+        for steps in blocks(case.time_steps, case.batch * case.entering):
+            entering = self.inputs[steps].reshape(-1, case.entering).astype(np.float64)
             total += gradient[steps].reshape(len(entering), -1).T @ entering
         return total
 
     def input_gradient(self, gradient: Array) -> Array:
         """dL/d(input) [T, b, N] for gradients of the current [T, b, N] of all neurons."""
         rows = gradient.reshape(-1, gradient.shape[2])
-        total = np.zeros_like(rows)
+        total = np.zeros((len(rows), self.case.entering))
         for part in weight_slices(self.case.neurons):
             chosen = round_to(self.layer[0][part], self.case.product_format)
             total += rows[:, part] @ self.rule.weights(chosen)
-        return total.reshape(gradient.shape)
+        return total.reshape(*gradient.shape[:2], -1)
 
     def input_change(self, sample: Sample, jump: Jump) -> tuple[Any, Array]:
         """The change [T, N], at all inputs of the neuron."""

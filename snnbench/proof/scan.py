@@ -282,7 +282,8 @@ def entries_that_fit(case: Case, free_bytes: int) -> int:
     Beside the blocks there are the input and the cotangent, twice, two copies of the answer and one in another order,
     and the gradient of the input in float64, three times while it is summed.
     """
-    positions, weights = case.time_steps * case.batch * case.neurons, case.fan_in * case.neurons
+    positions = case.time_steps * case.batch * max(case.neurons, case.entering)
+    weights = case.fan_in * case.neurons
     entries = (free_bytes - positions * (4 * 10 + 8 * 3) - weights * 4 * 3) // (8 * BLOCKS)
     return 0 if entries < max(case.time_steps * case.batch, case.fan_in) else min(MOST_ENTRIES, entries)
 

@@ -102,8 +102,9 @@ class SpotCheck:
             finding.complaints.append("no spikes")
         elif (answer.weights is None) != (answer.biases is None):
             finding.complaints.append(f"no gradient of {'weight' if answer.weights is None else 'bias'}")
-        elif answer.spikes.shape != self.inputs.shape:
-            compare_spikes(finding, answer.spikes, self.inputs, self.inputs, self.rule)
+        elif answer.spikes.shape != self.case.shape:
+            nothing = np.broadcast_to(0.0, self.case.shape)
+            compare_spikes(finding, answer.spikes, nothing, nothing, self.rule)
         elif self.case.sites == 1:
             self._parts(finding, answer, answer.spikes)
         else:
@@ -138,7 +139,7 @@ class SpotCheck:
         Spikes are counted, without complaints. The gradients belong to two different spike trains.
         """
         finding = Finding()
-        if answer.spikes is None or answer.spikes.shape != self.inputs.shape or self.case.sites > 1:
+        if answer.spikes is None or answer.spikes.shape != self.case.shape or self.case.sites > 1:
             return finding
         sample = self._few
         trace = reference.forward(sample.current, self.rule)
@@ -210,7 +211,7 @@ class SpotCheck:
             self._limit(judged, scan.differing, compared)
         for name, sums in scan.gradients.items():
             of_samples = name == "input" and self._linear is not None
-            tolerance = self.tolerance(max(1, case.fan_in) if name == "input" else case.time_steps * case.batch)
+            tolerance = self.tolerance(max(1, case.fan_out) if name == "input" else case.time_steps * case.batch)
             suspects, is_within = sums.suspects(tolerance), sums.relative <= tolerance
             if is_within:
                 finding.gradient_errors[name], finding.cosines[name] = sums.relative, sums.cosine
@@ -265,7 +266,7 @@ class SpotCheck:
             is_of_samples = len(sample.neurons) == self.case.neurons
             got = got[:, sample.batch] if is_of_samples else got[:, :, sample.neurons]
         changes = (self._source.input_change(sample, jump) for jump in followed.jumps)
-        tolerance = self.tolerance(max(1, self.case.fan_in))
+        tolerance = self.tolerance(max(1, self.case.fan_out))
         expected = settled(followed.input_gradient, got, changes)
         expected = self._second_run(
             expected, got, tolerance, followed, lambda jump: self._source.input_change(sample, jump)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from snnbench.analysis.case_words import is_hidden, kind, neuron, size_in_words, sizes
-from snnbench.analysis.families import FEWEST_VALUES, families, setting, settings, size, swept
+from snnbench.analysis.families import FEWEST_VALUES, families, setting, settings, size, swept, written
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report.numbers import counted, listed
@@ -82,8 +82,8 @@ def sizes_of(cases: Sequence[Case], axis: str) -> str:
     *_, last = cases
     if len(cases) == 1:
         return sizes(last)
-    values = listed([str(size(case, axis)) for case in cases])
-    varying = size_in_words(last, axis).replace(str(size(last, axis)), values, 1)
+    values = listed([written(case, axis) for case in cases])
+    varying = size_in_words(last, axis).replace(written(last, axis), values, 1)
     return ", ".join(filter(None, (varying, sizes(last, axis))))
 
 
@@ -118,7 +118,7 @@ def _named_fields(case: Case) -> list[str]:
 
 def _size(case: Case, axis: str) -> str:
     """`N=256`."""
-    return f"{case.SIZES[axis][0]}={size(case, axis)}"
+    return f"{case.SIZES[axis][0]}={written(case, axis)}"
 
 
 def _field(case: Case, name: str) -> str:

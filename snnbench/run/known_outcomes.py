@@ -70,4 +70,5 @@ def _no_smaller(cell: Cell, than: Cell) -> bool:
     sizes = {name: getattr(than.case, name) for name in than.case.SIZES}
     if cell.case.with_(**sizes) != than.case:
         return False
-    return all(getattr(cell.case, name) >= size for name, size in sizes.items())
+    given = {name: getattr(cell.case, name) for name in sizes}
+    return all(given[name] >= size if isinstance(size, int) else given[name] == size for name, size in sizes.items())

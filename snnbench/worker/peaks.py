@@ -67,8 +67,10 @@ class Peaks:
     def _look(self, names: Iterable[str]) -> None:
         """Measure these peaks. The operands exist only during this call: no reference cycle holds them."""
         started = self.clock()
-        operands = workloads.of(self.case).operands(self.case, PATTERN_ROWS)
-        runs = self.backend.peaks(*operands, self.copied_bytes, self.case.time_steps * self.case.batch)
+        runs: dict[str, Run] = {}
+        for before, operands in workloads.of(self.case).operands(self.case, PATTERN_ROWS).items():
+            made = self.backend.peaks(*operands, self.copied_bytes, self.case.time_steps * self.case.batch)
+            runs |= {name if name in (COPY, CALL) else f"{before}{name}": run for name, run in made.items()}
         if kinds := workloads.of(self.case).convolutions(self.case):
             runs |= self.backend.convolutions(kinds, self.case.time_steps * self.case.batch)
         busy = self._phase(runs[next(iter(self.by_name))])

@@ -11,13 +11,13 @@ from typing import Any, Protocol, cast
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Array, Problem
 from snnbench.suggestions import unknown
-from snnbench.workloads import defaults, lif, lif_devices, linear_lif, loading, network, training
+from snnbench.workloads import defaults, layers, lif, lif_devices, linear_lif, loading, network, training
 
 Build = Callable[[Any, Any, str], Any]
 
 
 class Workload(Protocol):
-    """The parts of a workload's module. The last five are those of defaults.py if it has none."""
+    """The parts of a workload's module. The last six are those of defaults.py if it has none."""
 
     NAME: str
     PARAMETERS: tuple[str, ...]
@@ -51,11 +51,15 @@ class Workload(Protocol):
     def static_values(self, case: Any) -> int:
         """Numbers that exist before a pass: weights and input."""
 
-    def operands(self, case: Any, rows: int) -> tuple[Array, Array, Array]:
-        """So many random rows of the input, the cotangent and the weight of the products behind the floor."""
+    def operands(self, case: Any, rows: int) -> Mapping[str, tuple[Array, Array, Array]]:
+        """So many random rows of the input, the cotangent and the weight of the products behind the floor.
+
+        Products of several shapes are told apart by what stands before their names.
+        """
 
     PACKAGES: tuple[str, ...]
     OVERRIDES: tuple[str, ...]
+    IMPLIED_BY: str
 
     def pipeline_blocks(self, case: Any, split: str) -> int | None:
         """The blocks of a pipeline."""
@@ -69,13 +73,13 @@ class Workload(Protocol):
 
 def _whole(module: ModuleType) -> Workload:
     """The workload of a module, which gets the defaults of parts that it lacks."""
-    for name in ("PACKAGES", "OVERRIDES", "pipeline_blocks", "convolutions", "prepare"):
+    for name in ("PACKAGES", "OVERRIDES", "IMPLIED_BY", "pipeline_blocks", "convolutions", "prepare"):
         if not hasattr(module, name):
             setattr(module, name, getattr(defaults, name))
     return cast(Workload, module)
 
 
-MODULES = (linear_lif, lif, lif_devices, network, loading, training)
+MODULES = (linear_lif, layers, lif, lif_devices, network, loading, training)
 """Every workload; the first is that of a config that names none."""
 WORKLOADS: dict[str, Workload] = {module.NAME: _whole(module) for module in MODULES}
 DEFAULT = next(iter(WORKLOADS))

@@ -7,6 +7,8 @@ PACKAGES: tuple[str, ...] = ()
 """Requirements of a worker beside those of its library."""
 OVERRIDES: tuple[str, ...] = ()
 """Overrides of what these require."""
+IMPLIED_BY = ""
+"""The axis by which a sweep that names no workload is one of this."""
 
 
 def pipeline_blocks(case: Any, split: str) -> int | None:

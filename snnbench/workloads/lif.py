@@ -126,7 +126,7 @@ def static_values(case: Case) -> int:
     return case.time_steps * case.batch * case.neurons
 
 
-def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
+def operands(case: Case, rows: int) -> dict[str, tuple[Array, Array, Array]]:
     """The operands of an empty product."""
     number = np.ones((1, 1), np.float32)
-    return number, number, number
+    return {"": (number, number, number)}

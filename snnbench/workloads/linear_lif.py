@@ -19,10 +19,12 @@ of `batch` samples. Its floor, with M = T * B rows, N neurons, L layers and a `s
 This is a *dense* floor: products are counted and measured in full, without credit for zeros in the input.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import ModuleType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -44,12 +46,70 @@ DEEPEST_WHOLE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(case.Case):
-    """A stack of linear layers and their neurons.
+class Stack(case.Case):
+    """A stack of linear layers and their neurons: what all cases of one have.
 
     The input is 0 or 1 with `input_rate` spikes per step (`input_kind` "spikes"), or numbers from the standard normal
     distribution at a share `input_rate` of all places, and 0 elsewhere ("gaussian").
     """
+
+    input_kind: InputKind = "spikes"
+    input_rate: Rate
+    input_gradient: bool
+
+    @property
+    @abstractmethod
+    def layer_widths(self) -> tuple[int, ...]:
+        """The width of the input, and of each layer."""
+
+    @abstractmethod
+    def cut(self, start: int, count: int) -> Self:
+        """The case of so many layers from the one of number `start` on."""
+
+    @abstractmethod
+    def of_exam(self, layers: int) -> Self:
+        """The case in the shape of the exam, with so many layers."""
+
+    @property
+    def sites(self) -> int:
+        """The number of layers."""
+        return len(self.layer_widths) - 1
+
+    @property
+    def entering(self) -> int:
+        """The width of the input."""
+        return self.layer_widths[0]
+
+    @property
+    def fan_in(self) -> int:
+        """A current is a sum over all inputs of its layer."""
+        return max(self.layer_widths[:-1])
+
+    @property
+    def fan_out(self) -> int:
+        """An input reaches all neurons of the first layer."""
+        return self.layer_widths[1]
+
+    @property
+    def updates(self) -> int:
+        """Neuron updates in one pass."""
+        return self.time_steps * self.batch * sum(self.layer_widths[1:])
+
+    @property
+    def is_judged_by_layer(self) -> bool:
+        """Whether it is deep, or has layers in 16 bits: rounding moves too many hidden spikes to predict an answer."""
+        return self.sites > (1 if self.dtype in HALVES else DEEPEST_WHOLE)
+
+    @property
+    def input_words(self) -> str:
+        """`input rate 0.1`, and the missing gradient of the input."""
+        entering = "input rate" if self.input_kind == "spikes" else f"{self.input_kind} input at rate"
+        return f"{entering} {self.input_rate:g}" + ("" if self.input_gradient else ", no gradient of the input")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(Stack):
+    """A stack of layers that are all as wide as the input."""
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {
         "neurons": ("N", "neurons"),
@@ -62,44 +122,33 @@ class Case(case.Case):
     workload: Literal["linear_lif"] = "linear_lif"
     neurons: Count
     layers: Count
-    input_kind: InputKind = "spikes"
-    input_rate: Rate
-    input_gradient: bool
 
     @property
-    def sites(self) -> int:
-        """The number of layers."""
-        return self.layers
+    def layer_widths(self) -> tuple[int, ...]:
+        """The width of the input, and of each layer."""
+        return (self.neurons,) * (self.layers + 1)
+
+    def cut(self, start: int, count: int) -> Self:
+        """The case of so many layers from the one of number `start` on."""
+        return self.with_(layers=count)
+
+    def of_exam(self, layers: int) -> Self:
+        """The case in the shape of the exam, with so many layers."""
+        return self.with_(**EXAM_SHAPE, layers=layers)
 
     def growth(self, axis: str) -> int:
         """A product of N neurons has N^2 terms, and all else is proportional."""
         return 2 if axis == "neurons" else 1
-
-    @property
-    def fan_in(self) -> int:
-        """N: a current is a sum over all inputs."""
-        return self.neurons
-
-    @property
-    def is_judged_by_layer(self) -> bool:
-        """Whether it is deep, or has layers in 16 bits: rounding moves too many hidden spikes to predict an answer."""
-        return self.layers > (1 if self.dtype in HALVES else DEEPEST_WHOLE)
-
-    @property
-    def input_words(self) -> str:
-        """`input rate 0.1`, and the missing gradient of the input."""
-        entering = "input rate" if self.input_kind == "spikes" else f"{self.input_kind} input at rate"
-        return f"{entering} {self.input_rate:g}" + ("" if self.input_gradient else ", no gradient of the input")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem(problem.Stack):
     """The arrays of a case."""
 
-    case: Case
+    case: Stack
 
     def layers(self) -> list[Layer]:
-        """Weight [N, N] and bias [N] of each layer, float32; `drive` times the case's."""
+        """Weight [N_out, N_in] and bias [N_out] of each layer, float32; `drive` times the case's."""
         return self._once("layers", 0, self._layers)
 
     @property
@@ -110,26 +159,27 @@ class Problem(problem.Stack):
     def layer(self, number: int, entering: Array, cotangent: Array) -> "Problem":
         """The problem of one layer by itself: content 0 is its input and the cotangent of its output."""
         kind, wanted = ("spikes", True) if number else (self.case.input_kind, self.case.input_gradient)
-        alone = Problem(self.case.with_(layers=1, input_kind=kind, input_gradient=wanted), self.exact, self.drive)
+        case = self.case.cut(number, 1).with_(input_kind=kind, input_gradient=wanted)
+        alone = Problem(case, self.exact, self.drive)
         alone._drawn["layers", 0] = [self.layers()[number]]
         alone.put(0, entering, cotangent)
         return alone
 
     def first(self, count: int) -> "Problem":
         """The problem of the first layers, with inputs and cotangents of its own."""
-        part = Problem(self.case.with_(layers=count), self.exact, self.drive)
+        part = Problem(self.case.cut(0, count), self.exact, self.drive)
         part._drawn["layers", 0] = self.layers()[:count]
         return part
 
     def _layers(self) -> list[Layer]:
         make = _sixteenths if self.exact else _normal
-        layers = [make(self.case, number) for number in range(self.case.layers)]
+        layers = [make(self.case, number) for number in range(self.case.sites)]
         if self.drive == 1.0:
             return layers
         return [(np.float32(self.drive) * weight, np.float32(self.drive) * bias) for weight, bias in layers]
 
     def _input(self, which: int) -> Array:
-        shape = self.case.shape
+        shape = self.case.input_shape
         chance = generator(self.case, "input", which).random(shape, dtype=np.float32)
         spikes = np.less(chance, self.case.input_rate, out=chance)
         if self.case.input_kind == "spikes":
@@ -137,26 +187,26 @@ class Problem(problem.Stack):
         return spikes * generator(self.case, "amplitude", which).standard_normal(shape, dtype=np.float32)
 
 
-def exams(case: Case, drive: float | None = None) -> list[Problem]:
+def exams(case: Stack, drive: float | None = None) -> list[Problem]:
     """The exams of this case's neuron: of one layer and, if the case has more, of two.
 
     An exam is exact: weights and biases are sixteenths, and no potential can equal the threshold. With a `drive` the
     neuron stays the case's, and all currents are that much larger.
     """
-    numbers = range(1, 1 + min(2, case.layers))
+    numbers = range(1, 1 + min(2, case.sites))
     return [exam(case, layers) if drive is None else odd(case, layers, drive) for layers in numbers]
 
 
-def exam(case: Case, layers: int) -> Problem:
+def exam(case: Stack, layers: int) -> Problem:
     """The exact exam of this case's neuron in a stack of so many layers."""
     return Problem(odd(case, layers).case.with_(beta=EXAM_BETA, threshold=EXAM_THRESHOLD), exact=True)
 
 
-def odd(case: Case, layers: int, drive: float = 1.0) -> Problem:
+def odd(case: Stack, layers: int, drive: float = 1.0) -> Problem:
     """The neuron of `case` in the shape of the exam, with axes of different lengths."""
     dtype = case.dtype if case.dtype in ("float32", "float64") else "float32"
     changes = {"input_kind": "spikes", "input_rate": 0.5, "input_gradient": True, "dtype": dtype}
-    return Problem(case.with_(**EXAM_SHAPE, layers=layers, **changes), drive=drive)
+    return Problem(case.of_exam(layers).with_(**changes), drive=drive)
 
 
 def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
@@ -169,71 +219,89 @@ def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
     return lambda case, weights, variant: neuron_of(adapter, case, variant).stack(weights)
 
 
-def products(case: Case, phase: str) -> dict[str, int]:
+def products(case: Stack, phase: str) -> dict[str, int]:
     """The number of each product in a pass of a phase."""
-    forward = {"current": case.layers}
-    backward = {"weight_gradient": case.layers, "input_gradient": case.layers - (not case.input_gradient)}
-    of_phase = {"inference": forward, "forward": forward, "backward": backward, "train": forward | backward}[phase]
-    return {name: count for name, count in of_phase.items() if count}
+    count: dict[str, int] = {}
+    for number, (entering, leaving) in enumerate(pairwise(case.layer_widths)):
+        forward, backward = (
+            ["current"],
+            ["weight_gradient", *(["input_gradient"] if number or case.input_gradient else [])],
+        )
+        of_phase = {"inference": forward, "forward": forward, "backward": backward, "train": forward + backward}
+        for name in of_phase[phase]:
+            named = f"{_prefix(case, entering, leaving)}{name}"
+            count[named] = count.get(named, 0) + 1
+    return count
 
 
-def product_flops(case: Case, name: str) -> int:
-    """FLOPs of one product; all three products have the same number."""
-    return 2 * case.time_steps * case.batch * case.neurons**2
+def product_flops(case: Stack, name: str) -> int:
+    """FLOPs of one product; the three products of a layer have the same number."""
+    entering, leaving = next(pair for pair in pairwise(case.layer_widths) if name.startswith(_prefix(case, *pair)))
+    return 2 * case.time_steps * case.batch * entering * leaving
 
 
-def least_values(case: Case, phase: str) -> int:
+def _prefix(case: Stack, entering: int, leaving: int) -> str:
+    """What stands before the name of a product: nothing if all layers are alike, else the shape of the weight."""
+    return "" if len(set(case.layer_widths)) == 1 else f"{entering}x{leaving}."
+
+
+def least_values(case: Stack, phase: str) -> int:
     """Numbers that a pass of a phase must at least read and write."""
-    trains = case.time_steps * case.batch * case.neurons
-    parameters = case.layers * (case.neurons**2 + case.neurons)
-    gradients = parameters + trains * case.input_gradient
+    rows, weights = (
+        case.time_steps * case.batch,
+        [entering * leaving for entering, leaving in pairwise(case.layer_widths)],
+    )
+    trains, parameters = rows * (case.entering + case.neurons), sum(weights) + sum(case.layer_widths[1:])
+    gradients = parameters + rows * case.entering * case.input_gradient
     match phase:
         case "inference" | "forward":
-            return 2 * trains + parameters
+            return trains + parameters
         case "backward":
-            layers = products(case, phase).get("input_gradient", 0)
-            return 2 * trains + layers * case.neurons**2 + gradients
+            return trains + sum(weights[not case.input_gradient :]) + gradients
         case "train":
-            return 3 * trains + parameters + gradients
+            return trains + rows * case.neurons + parameters + gradients
     raise ValueError(f"{phase!r} is no phase")
 
 
-def static_values(case: Case) -> int:
+def static_values(case: Stack) -> int:
     """Numbers in the weights and the input, which exist before a pass."""
-    return case.layers * case.neurons**2 + case.time_steps * case.batch * case.neurons
+    weights = sum(entering * leaving for entering, leaving in pairwise(case.layer_widths))
+    return weights + case.time_steps * case.batch * case.entering
 
 
-def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
-    """So many `rows` of the input, the cotangent and the weight of a product, as random as the case's.
+def operands(case: Stack, rows: int) -> dict[str, tuple[Array, Array, Array]]:
+    """So many `rows` of the input, the cotangent and the weight of each kind of product, as random as the case's.
 
     Devices draw less power for zeros. Drawing a whole operand may take longer than multiplying it.
     """
-    random = np.random.Generator(np.random.Philox(case.seed))
-    pattern = (rows, case.neurons)
-    entering = (random.random(pattern, np.float32) < case.input_rate).astype(np.float32)
-    normal = random.standard_normal(pattern, np.float32)
-    if case.input_kind == "gaussian":
-        entering *= random.standard_normal(pattern, np.float32)
-    return entering, normal, normal
+    random, found = np.random.Generator(np.random.Philox(case.seed)), dict[str, tuple[Array, Array, Array]]()
+    for entering, leaving in dict.fromkeys(pairwise(case.layer_widths)):
+        x = (random.random((rows, entering), np.float32) < case.input_rate).astype(np.float32)
+        cotangent = random.standard_normal((rows, leaving), np.float32)
+        weight = cotangent if entering == leaving else random.standard_normal((rows, entering), np.float32)
+        if case.input_kind == "gaussian":
+            x *= random.standard_normal((rows, entering), np.float32)
+        found[_prefix(case, entering, leaving)] = x, cotangent, weight
+    return found
 
 
-def _normal(case: Case, number: int) -> Layer:
-    random = generator(case, "weight", number)
-    weight = random.standard_normal((case.neurons, case.neurons), dtype=np.float32)
-    weight *= np.float32(WEIGHT_SCALE / (case.input_rate * case.neurons) ** 0.5)
-    bias = np.float32(BIAS_SCALE) * random.standard_normal(case.neurons, dtype=np.float32)
+def _normal(case: Stack, number: int) -> Layer:
+    random, (entering, leaving) = generator(case, "weight", number), case.layer_widths[number : number + 2]
+    weight = random.standard_normal((leaving, entering), dtype=np.float32)
+    weight *= np.float32(WEIGHT_SCALE / (case.input_rate * entering) ** 0.5)
+    bias = np.float32(BIAS_SCALE) * random.standard_normal(leaving, dtype=np.float32)
     return weight, bias
 
 
-def _sixteenths(case: Case, number: int) -> Layer:
+def _sixteenths(case: Stack, number: int) -> Layer:
     """A layer with six terms of at most a half in each row, so that |x| <= 3.5 and |u| <= 7 for any input.
 
     A later layer gets fewer spikes. More bias keeps it firing, because a silent layer could hide a wrong one.
     """
-    random = generator(case, "exam", number)
-    weight = np.zeros((case.neurons, case.neurons), dtype=np.float32)
+    random, (entering, leaving) = generator(case, "exam", number), case.layer_widths[number : number + 2]
+    weight = np.zeros((leaving, entering), dtype=np.float32)
     for row in weight:
-        chosen = random.choice(case.neurons, size=6, replace=False)
+        chosen = random.choice(entering, size=6, replace=False)
         row[chosen] = random.integers(-5, 9, size=6) / 16
-    bias = ((random.integers(-2, 5, size=case.neurons) + (4 if number else 0)) / 16).astype(np.float32)
+    bias = ((random.integers(-2, 5, size=leaving) + (4 if number else 0)) / 16).astype(np.float32)
     return weight, bias

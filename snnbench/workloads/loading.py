@@ -244,13 +244,13 @@ def static_values(case: Case) -> int:
     return _parameter_values(case) + case.time_steps * case.batch * KEPT_CHANNELS
 
 
-def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
+def operands(case: Case, rows: int) -> dict[str, tuple[Array, Array, Array]]:
     """So many `rows` of the input, the cotangent and the weight of a product between hidden layers."""
     random = np.random.Generator(np.random.Philox(case.seed))
     pattern = (rows, case.width)
     spikes = (random.random(pattern, np.float32) < perceptron.RATE).astype(np.float32)
     numbers = random.standard_normal(pattern, np.float32)
-    return spikes, numbers, numbers
+    return {"": (spikes, numbers, numbers)}
 
 
 def _parameter_values(case: Case) -> int:

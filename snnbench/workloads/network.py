@@ -218,10 +218,10 @@ def static_values(case: Case) -> int:
     return _parameter_values(case) + case.time_steps * case.batch * channels * side**2
 
 
-def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
+def operands(case: Case, rows: int) -> dict[str, tuple[Array, Array, Array]]:
     """The operands of an empty product."""
     number = np.ones((1, 1), np.float32)
-    return number, number, number
+    return {"": (number, number, number)}
 
 
 def _entering(case: Case, operation: Operation) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
     [
         (["run", "--frobnicate"], 2, "No such option: --frobnicate"),
         (["rank"], 2, "Missing argument 'RECORDING'"),
-        (["run", "-N", "many"], 2, "Invalid value for '-N' / '--neurons'"),
+        (["run", "-N", "many"], 2, "Invalid value for -N: many: expected the neurons of every layer"),
         (["flurb"], 2, "No such command 'flurb'"),
         (["report"], 2, "Missing argument 'RECORDING...'"),
         (["run", "-c", "tiny.toml", "--only", "neuron=3"], 2, "--only: unknown key 'neuron' (did you mean 'neurons'?)"),

@@ -123,7 +123,7 @@ class Backend(backends.Backend):
         def empty(like: jax.Array) -> jax.Array:
             return jax.device_put(np.zeros(like.shape, like.dtype), self.device)
 
-        x, g, w = on_device(entering, rows), on_device(cotangent, rows), on_device(weight, rows and weight.shape[1])
+        x, g, w = on_device(entering, rows), on_device(cotangent, rows), on_device(weight, rows and cotangent.shape[1])
         source = jax.device_put(np.ones(copied_bytes, np.uint8), self.device)
         scalar = on_device(np.ones((1, 1), np.float32))
         return {

@@ -120,7 +120,7 @@ class Backend(backends.Backend):
             tensor = torch.from_numpy(array).to(self.device, self.dtype)
             return tensor if rows is None else tensor.repeat(-(-rows // len(tensor)), 1)[:rows]
 
-        x, g, w = placed(entering, rows), placed(cotangent, rows), placed(weight, rows and weight.shape[1])
+        x, g, w = placed(entering, rows), placed(cotangent, rows), placed(weight, rows and cotangent.shape[1])
         source = torch.ones(max(1, copied_bytes // 4), dtype=torch.float32, device=self.device)
         target = torch.zeros_like(source)
         scalar = torch.ones((1, 1), dtype=self.dtype, device=self.device)

@@ -1,0 +1,63 @@
+"""The workload `layers`: that of `linear_lif` with layers of different widths, such as 784-1000-10.
+
+Its floor has the products of each layer, measured in their own shapes.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+from snnbench.cases.case import Widths
+from snnbench.cases.problem import EXAM_SHAPE
+from snnbench.workloads import linear_lif
+from snnbench.workloads.linear_lif import Problem, Stack
+
+NAME = "layers"
+IMPLIED_BY = "widths"
+PARAMETERS = linear_lif.PARAMETERS
+EXAM_WIDTHS = (41, EXAM_SHAPE["neurons"], 29)
+"""Those of the exam, of different lengths, so that swapped axes cannot pass."""
+builder, exams, operands = linear_lif.builder, linear_lif.exams, linear_lif.operands
+products, product_flops = linear_lif.products, linear_lif.product_flops
+least_values, static_values = linear_lif.least_values, linear_lif.static_values
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(Stack):
+    """A stack of layers; `widths` are those of the input and of each layer."""
+
+    SIZES: ClassVar[dict[str, tuple[str, str]]] = {
+        "batch": ("B", "batch size"),
+        "time_steps": ("T", "time steps"),
+        "widths": ("N", "neurons"),
+    }
+
+    workload: Literal["layers"] = "layers"
+    widths: Widths
+
+    @property
+    def layer_widths(self) -> tuple[int, ...]:
+        """The width of the input, and of each layer."""
+        return tuple(map(int, self.widths.split("-")))
+
+    @property
+    def neurons(self) -> int:
+        """The neurons of the last layer, whose spikes are the answer."""
+        return self.layer_widths[-1]
+
+    def cut(self, start: int, count: int) -> Self:
+        """The case of so many layers from the one of number `start` on."""
+        return self._with_widths(self.layer_widths[start : start + count + 1])
+
+    def of_exam(self, layers: int) -> Self:
+        """The case in the shape of the exam, with so many layers."""
+        sizes = {name: size for name, size in EXAM_SHAPE.items() if name != "neurons"}
+        return self._with_widths(EXAM_WIDTHS[: layers + 1]).with_(**sizes)
+
+    def narrowed(self, neurons: int) -> Self:
+        """The same work with so many neurons in a layer at most."""
+        return self._with_widths(tuple(min(neurons, width) for width in self.layer_widths))
+
+    def _with_widths(self, widths: tuple[int, ...]) -> Self:
+        return self.with_(widths="-".join(map(str, widths)))
