@@ -103,7 +103,7 @@ class Backend(backends.Backend):
         """Runs with preallocated results; BLAS reads a transposed view without a copy."""
         whole = repeated(entering, rows), repeated(cotangent, rows), repeated(weight, rows and cotangent.shape[1])
         x, g, w = (array.astype(self.dtype, copy=False) for array in whole)
-        flat, square = np.empty_like(x), np.empty_like(w)
+        value, flat, square = np.empty_like(g), np.empty_like(x), np.empty_like(w)
         source, target = np.ones(copied_bytes, np.uint8), np.zeros(copied_bytes, np.uint8)
         scalar, product = np.ones((1, 1), self.dtype), np.zeros((1, 1), self.dtype)
 
@@ -112,7 +112,7 @@ class Backend(backends.Backend):
             return target
 
         return {
-            "current": lambda: np.matmul(x, w.T, out=flat),
+            "current": lambda: np.matmul(x, w.T, out=value),
             "weight_gradient": lambda: np.matmul(g.T, x, out=square),
             "input_gradient": lambda: np.matmul(g, w, out=flat),
             "copy": copy,

@@ -81,10 +81,11 @@ def _axis(name: str, kind: Any, workload: str) -> Any:
     """An axis of such values. Where a value is a list of numbers, one such list is one value."""
     _, *metadata = get_args(get_type_hints(workloads.WORKLOADS[workload].Case, include_extras=True).get(name)) or [None]
     joined = any(isinstance(each, Joined) for each in metadata)
-    return Annotated[Axis[kind], BeforeValidator(_whole)] if joined else Axis[kind]
+    return Annotated[Axis[kind], BeforeValidator(whole)] if joined else Axis[kind]
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
+    """The value in a list, if it is a list of numbers."""
     is_one = isinstance(value, list | tuple) and value and all(isinstance(each, int) for each in value)
     return [value] if is_one else value
 

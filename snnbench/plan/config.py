@@ -30,7 +30,7 @@ from snnbench.adapter.contender import Contender, UnknownContender, Work, find, 
 from snnbench.adapter.declaration import Adapter
 from snnbench.cases.case import PROFILES
 from snnbench.digest import digest
-from snnbench.plan.axes import PROFILE, Axes, Axis, fields_of, listed, types
+from snnbench.plan.axes import PROFILE, Axes, Axis, fields_of, listed, types, whole
 from snnbench.plan.config_errors import Mistake, explain, validated
 from snnbench.plan.config_file import ConfigError, Document, Location, override, read
 from snnbench.suggestions import unknown
@@ -257,8 +257,8 @@ def load(
 
 def _implying(document: Document) -> dict[str, list[Any]]:
     """The axes of `--set` that imply a workload."""
-    case = document.tables["case"]
-    return {axis: [case[axis]] for axis in _implied() if ("case", axis) in document.settings}
+    given = {axis: document.tables["case"][axis] for axis in _implied() if ("case", axis) in document.settings}
+    return {axis: whole(values) if isinstance(values, list) else [values] for axis, values in given.items()}
 
 
 def _of_workload(document: Document, axis: str, values: Sequence[Any]) -> Document:
@@ -266,7 +266,8 @@ def _of_workload(document: Document, axis: str, values: Sequence[Any]) -> Docume
 
     The axis takes the place of those that this workload does not have.
     """
-    option, name, tables = f"--{AXES.get(axis, axis)}", _implied()[axis], document.tables
+    name, tables = _implied()[axis], document.tables
+    option = document.settings.get(("case", axis), f"--{AXES.get(axis, axis)}")
     kept, known = types(name), {each for workload in workloads.WORKLOADS for each in types(workload)}
 
     def changed(sweep: dict[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,8 @@ def _mistakes_of_spikes(layers: Layers, inputs: Array, rule: Rule, before: Array
     yield "the threshold is 1", spikes(replace(rule, threshold=1.0))
     if layers:
         yield "the bias is left out", spikes(rule, [(weight, 0 * bias) for weight, bias in layers])
-        yield "the weight is transposed", spikes(rule, [(weight.T, bias) for weight, bias in layers])
+        if all(len(set(weight.shape)) == 1 for weight, _ in layers):  # no other weight can be taken for its transpose
+            yield "the weight is transposed", spikes(rule, [(weight.T, bias) for weight, bias in layers])
     swapped = spikes(rule, entering=inputs.swapaxes(0, 1)).swapaxes(0, 1)
     yield "the samples of the batch are taken for time steps: axes are swapped; ORDER says them", swapped
     yield "time runs backwards", spikes(rule, entering=inputs[::-1])[::-1]

@@ -127,7 +127,7 @@ class Backend(backends.Backend):
         source = jax.device_put(np.ones(copied_bytes, np.uint8), self.device)
         scalar = on_device(np.ones((1, 1), np.float32))
         return {
-            "current": _into(empty(x), kept(_current, x, x, w), x, w),
+            "current": _into(empty(g), kept(_current, g, x, w), x, w),
             "weight_gradient": _into(empty(w), kept(_weight_gradient, w, g, x), g, x),
             "input_gradient": _into(empty(x), kept(_input_gradient, x, g, w), g, w),
             "copy": _into(empty(source), _copy, source),
