@@ -18,6 +18,7 @@ from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
+SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 
 
 def neuron(case, variant):
@@ -41,4 +42,17 @@ def neuron(case, variant):
         v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return v, s
 
+    def synaptic_step(state, x):
+        v, i = state
+        i = case.alpha * i + x
+        v, s = step(v, i)
+        return (v, i), s
+
+    if case.alpha:
+        nothing = jnp.zeros_like
+        return Neuron(
+            lambda neurons: (
+                lambda current: jax.lax.scan(synaptic_step, (nothing(current[0]), nothing(current[0])), current)[1]
+            )
+        )
     return Neuron(lambda neurons: lambda current: jax.lax.scan(step, jnp.zeros_like(current[0]), current)[1])

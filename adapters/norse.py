@@ -44,6 +44,7 @@ RESETS = {
     "lift": "LIFCell resets to a value, with the gradient attached",
     "integral": "lif_feed_forward_integral resets to a value, with the gradient attached",
 }
+SYNAPTIC = {"lif": ("zero-attached",), "lift": ("zero-attached",)}
 DEVIATION = {"defaults": "the synapse keeps 0.8 of its current per step; a tenth of the current charges the membrane"}
 COMPILES = {"compile-cell": True}
 WAYS = ("compile", "cuda-graph", "amp")
@@ -134,7 +135,7 @@ def box_cell(case):
 
 def current_based(case):
     return norse.LIFParameters(
-        tau_syn_inv=torch.tensor(1 / DT, device=case.device),  # the current lasts one step
+        tau_syn_inv=torch.tensor((1 - case.alpha) / DT, device=case.device),  # with 1 / DT the current lasts one step
         tau_mem_inv=torch.tensor((1 - case.beta) / DT, device=case.device),
         v_th=torch.tensor(case.threshold, device=case.device),
         method=METHODS[case.surrogate],

@@ -40,13 +40,14 @@ from snnbench.cases.surrogate import FORMULAS
 BACKEND = {"torch": "torch", "jax": "jax", "exodus": "torch", "defaults": "torch"}
 ORDER = "BTN"
 VARIANTS = {
-    "torch": "LinearTorch and LIFNeuronTorch",
+    "torch": "LinearTorch and LIFNeuronTorch, or LIFTorch with a synaptic current",
     "jax": "LinearJax and LIFJax",
     "exodus": "LinearTorch and LIFExodus with the CUDA kernels of sinabs-exodus; the backward pass is quadratic in T",
     "defaults": "LinearTorch and LIFTorch(shape), all other arguments at their defaults",
 }
 DEVICES = {"exodus": ("cuda",)}
 EXACT = ("subtract",)
+SYNAPTIC = {"torch": ("subtract",)}
 RESETS = "Rockpool's neurons subtract, with the gradient attached"
 DEVIATION = {
     "defaults": "a synapse and a membrane of 20 ms at steps of 1 ms, several spikes a step, one-sided surrogate"
@@ -128,6 +129,8 @@ def of_torch(case, variant):
 
         return lambda case, neurons: LIFTorch((neurons,)), 1.0
     check(case)
+    if variant == "torch" and case.alpha:
+        return synaptic_neurons, 1 / case.alpha  # the synapse decays before the neuron reads it
     return (exodus_neurons, 1 / SYNAPSE_DECAY) if variant == "exodus" else (torch_neurons, 1.0)
 
 
@@ -140,7 +143,28 @@ def check(case):
 def torch_neurons(case, neurons):
     import torch
     from rockpool.nn.modules import LIFNeuronTorch
+
+    return LIFNeuronTorch((neurons,), tau_mem=constant(-DT / math.log(case.beta)), **options(case, torch))
+
+
+def synaptic_neurons(case, neurons):
+    import torch
+    from rockpool.nn.modules import LIFTorch
+
+    decays = {"leak_mode": "decays", "alpha": constant(case.beta), "beta": constant(case.alpha)}
+    return LIFTorch((neurons, neurons), **decays, **options(case, torch))
+
+
+def constant(value):
+    """A parameter that is not trained, on the host, because Rockpool converts it to NumPy; `to` moves it later."""
+    import torch
     from rockpool.parameters import Constant
+
+    return Constant(torch.tensor(value))
+
+
+def options(case, torch):
+    """The options that neurons with and without a synapse share."""
 
     class Spike(torch.autograd.Function):
         """A spike with the surrogate's gradient, for `spike_generation_fn`, the documented hook."""
@@ -158,18 +182,13 @@ def torch_neurons(case, neurons):
             slope = FORMULAS[case.surrogate](potential - threshold, case.slope, case.threshold, torch)
             return gradient * slope, None, None, None
 
-    def constant(value):  # on the host, because Rockpool converts it to NumPy; `to` below moves it
-        return Constant(torch.tensor(value))
-
-    return LIFNeuronTorch(
-        (neurons,),
-        tau_mem=constant(-DT / math.log(case.beta)),
-        threshold=constant(case.threshold),
-        bias=constant(0.0),
-        dt=DT,
-        spike_generation_fn=Spike,
-        max_spikes_per_dt=torch.tensor(1.0, device=case.device),
-    )
+    return {
+        "threshold": constant(case.threshold),
+        "bias": constant(0.0),
+        "dt": DT,
+        "spike_generation_fn": Spike,
+        "max_spikes_per_dt": torch.tensor(1.0, device=case.device),
+    }
 
 
 def exodus_neurons(case, neurons):

@@ -42,6 +42,7 @@ VARIANTS = {
 }
 DEVICES = {"exodus": ("cuda",)}
 EXACT = {"default": ("subtract", "zero", "subtract-detached"), "exodus": ("subtract",)}
+SYNAPTIC = {"default": ("subtract", "zero", "subtract-detached")}
 RESETS = {
     "default": "MembraneReset, the reset to zero, is detached",
     "exodus": "EXODUS subtracts, with the gradient attached",
@@ -94,6 +95,11 @@ def neuron(case, variant):
     }
     library = exodus_layers() if variant == "exodus" else layers
     Neurons = library.LIF if decay else library.IAF
+    gain = 1.0
+    if case.alpha:
+        if not (0 < case.alpha < 1 and decay):
+            raise Unsupported("alpha = exp(-1 / tau_syn) and beta must lie between 0 and 1")
+        decay["tau_syn"], gain = -1 / math.log(case.alpha), 1 / case.alpha  # the current decays before it is read
 
     def layer(neurons):
         lif = Neurons(
@@ -105,9 +111,11 @@ def neuron(case, variant):
         ).to(case.device)
         if decay:
             lif.tau_mem.requires_grad_(False)  # trainable by default, but its gradient would be extra work
+        if case.alpha:
+            lif.tau_syn.requires_grad_(False)
         return lif
 
-    return Neuron(layer, provider="exodus" if variant == "exodus" else "torch", reset=Neurons.reset_states)
+    return Neuron(layer, gain, provider="exodus" if variant == "exodus" else "torch", reset=Neurons.reset_states)
 
 
 def slope_at(case, distance):

@@ -48,6 +48,7 @@ RESETS = {
     "compile-cell": "Leaky has no exact subtracting reset",
     "state-leaky": "StateLeaky has no reset",
 }
+SYNAPTIC = {"unbind": ("zero-attached",)}
 DEVIATION = {
     "leaky-parallel": "potentials below 0 are clipped by nn.RNN's ReLU",
     "defaults": "the reset subtracts the undecayed threshold one step late, without a gradient; arctangent surrogate",
@@ -70,6 +71,8 @@ def neuron(case, variant):
         return Neuron(lambda neurons: state_leaky(case, neurons))
     if variant in ("step", "defaults"):
         return SteppedNeuron(lambda neurons: stepped(leaky(case, variant)))
+    if case.alpha:
+        return Neuron(lambda neurons: synaptic(case))
     loop = {"compile-cell": compiled_loop, "index": indexed_loop}.get(variant, looped)
     return Neuron(lambda neurons: loop(leaky(case, variant)))
 
@@ -78,6 +81,27 @@ def build(case, weights, variant):
     if variant == "leaky-parallel":
         return leaky_parallel(case, weights)
     return neuron(case, variant).stack(weights)
+
+
+def synaptic(case):
+    """Synaptic with the immediate reset: the delayed one, its default, drops the input of the next step."""
+    neuron = snn.Synaptic(
+        alpha=case.alpha,
+        beta=case.beta,
+        threshold=case.threshold,
+        reset_mechanism="zero",
+        reset_delay=False,
+        spike_grad=spike_grad(case),
+    ).to(case.device)
+
+    def layer(current):
+        (current_now, potential), spikes = neuron.reset_mem(), []
+        for x in current.unbind(0):
+            spike, current_now, potential = neuron(x, current_now, potential)
+            spikes.append(spike)
+        return torch.stack(spikes)
+
+    return layer
 
 
 def leaky(case, variant):

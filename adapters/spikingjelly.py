@@ -37,7 +37,7 @@ from snnbench.backends.torch import Neuron, compiled, stepped_network
 
 BACKEND = "torch"
 VARIANTS = {
-    "auto": "LIFNode; on CUDA it chooses its own kernel, and the record names the kernel",
+    "auto": "LIFNode, which on CUDA chooses its own kernel (the record names it); CUBALIFNode with a synaptic current",
     "triton": "LIFNode with its Triton kernel",
     "cuda": "LIFNode with its CUDA kernel",
     "compile-cell": "LIFNode in single-step mode; the compiled step is called by a loop over time",
@@ -62,6 +62,7 @@ EXACT = {
     "flexsn": ("subtract", "zero", "subtract-detached", "zero-attached", "none"),
     "old-torch": ("subtract", "zero", "subtract-detached", "zero-attached"),
 }
+SYNAPTIC = {"auto": ("subtract", "zero", "subtract-detached", "zero-attached")}
 RESETS = {"psn": "PSN has no reset", "sliding-psn": "SlidingPSN has no reset"}
 DEVIATION = {"defaults": "tau = 2: each step halves the potential and adds half of the input; sigmoid surrogate"}
 COMPILES = {"compile-cell": True}
@@ -114,6 +115,8 @@ def neuron(case, variant):
         backend = options["backend"] = "cupy" if variant == "cupy" else "torch"
 
     def node():
+        if case.alpha:
+            return synaptic(case).to(case.device)
         return (IFNode if case.beta == 1 else LIFNode)(**options).to(case.device)
 
     def layer(neurons):
@@ -123,6 +126,8 @@ def neuron(case, variant):
     def provider():
         if is_old_release:
             return backend
+        if case.alpha:
+            return "torch"
         kind = "if" if case.beta == 1 else "lif"
         return str(functional.neuron_implementation(kind, torch.device(case.device))["implementation"])
 
@@ -139,6 +144,26 @@ def checkpointed(module):
     from spikingjelly.activation_based.memopt import checkpoint_module
 
     return checkpoint_module(module)
+
+
+def synaptic(case):
+    from spikingjelly.activation_based.neuron import CUBALIFNode
+
+    reset = 0.0 if case.reset == "zero" else None
+    node = CUBALIFNode(case.alpha, case.beta, case.threshold, reset, surrogate_function=surrogate(case))
+    node.detach_reset = case.detach_reset  # the constructor has no argument for it
+    return Looped(node)
+
+
+class Looped(torch.nn.Module):
+    """A single-step node in a loop over time."""
+
+    def __init__(self, node):
+        super().__init__()
+        self.node = node
+
+    def forward(self, current):
+        return torch.stack([self.node(x) for x in current.unbind(0)])
 
 
 class Stepped(torch.nn.Module):

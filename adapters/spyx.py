@@ -40,6 +40,7 @@ DEVIATION = {
     "defaults": "the reset subtracts the undecayed threshold; a surrogate of slope 25",
 }
 EXACT = {"linear-outside": ("subtract",), "run": ("subtract",), "psu": ("none",)}
+SYNAPTIC = {"linear-outside": ("subtract",), "run": ("subtract",)}
 VARIANTS = {
     "linear-outside": "Linear on the whole sequence, then CuBaLIF scanned by spyx.nn.run",
     "run": "Sequential(Linear, CuBaLIF) scanned by spyx.nn.run, as documented",
@@ -69,7 +70,7 @@ def build(case, weights, variant):
     elif variant == "psu":
         neuron = spyx.experimental.PSU_LIF(shape, beta=case.beta, **options)
     else:
-        neuron = spyx.nn.CuBaLIF(shape, alpha=0.0, beta=case.beta, **options)
+        neuron = spyx.nn.CuBaLIF(shape, alpha=case.alpha, beta=case.beta, **options)
     layers = [*(linear_of(layer, rngs) for layer in weights), neuron]
     # beta and alpha are parameters too, but their gradients would be extra work
     graph, params, fixed = nnx.split(spyx.nn.Sequential(*layers), lambda path, _: path[-1] in ("kernel", "bias"), ...)

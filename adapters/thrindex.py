@@ -28,6 +28,7 @@ VARIANTS = {
     "defaults": "Sequential(Dense, LIF()), all other arguments at their defaults",
 }
 EXACT = {"sequential": ("subtract", "zero"), "step": ("subtract", "zero")}
+SYNAPTIC = {"sequential": ("subtract", "zero"), "step": ("subtract", "zero")}
 RESETS = {
     "sequential": "LIF subtracts with the gradient attached, and resets to zero with it detached",
     "step": "LIF subtracts with the gradient attached, and resets to zero with it detached",
@@ -68,8 +69,12 @@ def lif(case, variant):
     if not math.exp(-1) < case.beta < 1:
         raise Unsupported("beta = exp(-dt / tau_mem) with tau_mem > dt must lie between 1 / e and 1")
     thrindex.snn.lif.FastSigmoid = spike_function(case)
-    tau_mem = -1 / math.log(case.beta)
-    return thrindex.snn.LIF(case.threshold, tau_mem, reset=case.reset, beta=case.slope).to(case.device)
+    tau_mem, synapse = -1 / math.log(case.beta), {}
+    if case.alpha:
+        if not math.exp(-1) < case.alpha < 1:
+            raise Unsupported("alpha = exp(-dt / tau_syn) with tau_syn > dt must lie between 1 / e and 1")
+        synapse = {"tau_syn": -1 / math.log(case.alpha)}
+    return thrindex.snn.LIF(case.threshold, tau_mem, reset=case.reset, beta=case.slope, **synapse).to(case.device)
 
 
 def neuron(case, variant):

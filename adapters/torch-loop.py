@@ -14,6 +14,7 @@ from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
+SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 WAYS = ("compile", "cuda-graph", "amp")
 VARIANTS = {
     "unbind": "the current is unbound along time before the loop",
@@ -45,8 +46,14 @@ def neuron(case, variant):
 
     def layer(current):
         v, spikes = torch.zeros_like(current[0]), []
+        if case.alpha:
+            i = torch.zeros_like(v)
         for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
-            u = case.beta * v + (x if variant == "unbind" else current[t])
+            if case.alpha:
+                i = case.alpha * i + (x if variant == "unbind" else current[t])
+                u = case.beta * v + i
+            else:
+                u = case.beta * v + (x if variant == "unbind" else current[t])
             s = spike(u - case.threshold)
             spikes.append(s)
             if case.reset == "none":

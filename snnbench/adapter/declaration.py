@@ -26,8 +26,9 @@ PACKAGE = Path(snnbench.__file__).parent
 class Variant:
     """A variant of a library, as its file declares it. `built_as` is the variant that `build` gets.
 
-    `way` is the harness's own way of running the network (WAYS), or empty. A variant that `compiles` takes far longer
-    than others before its first pass.
+    `synaptic` are the profiles in which its neurons may have a synaptic current, the case's alpha. `way` is the
+    harness's own way of running the network (WAYS), or empty. A variant that `compiles` takes far longer than others
+    before its first pass.
     """
 
     about: str
@@ -44,6 +45,7 @@ class Variant:
     provider: tuple[str, ...] | None = None
     needs: str | None = None
     compiles: bool = False
+    synaptic: tuple[str, ...] = ()
     way: str = ""
 
     def refusal(self, case: Any) -> str:
@@ -53,6 +55,9 @@ class Variant:
             return f"runs on {' and '.join(self.devices)} only"
         if self.exact and case.profile not in self.exact:
             return self.resets or f"is the reference in {', '.join(self.exact)} only"
+        if case.alpha and case.profile not in self.synaptic:
+            only = f"has it in {', '.join(self.synaptic)} only" if self.synaptic else "has none"
+            return f"a synaptic current (alpha): this adapter {only}"
         return ""
 
     def run(self, way: str) -> "Variant":

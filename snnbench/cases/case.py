@@ -83,6 +83,7 @@ class Case:
     `SAMPLES` is the plural of what a sample is; with it, tables show how many a contender processes in a second.
     `IN_KIND` are the fields that `kind` tells apart besides the profile, so that a name does not list them again.
     `PHASES` are the phases that can be timed, the most interesting first: contenders are ordered by it.
+    `LATER` are fields that recordings may lack. At its default such a field is left out, so that a case keeps its key.
     """
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {}
@@ -91,6 +92,7 @@ class Case:
     SAMPLES: ClassVar[str] = ""
     IN_KIND: ClassVar[tuple[str, ...]] = ()
     PHASES: ClassVar[tuple[str, ...]] = ("train", "forward", "backward", "inference")
+    LATER: ClassVar[tuple[str, ...]] = ()
 
     workload: str
     batch: Count
@@ -106,6 +108,9 @@ class Case:
     surrogate: Surrogate
     slope: Positive
     seed: CountOrNone
+
+    alpha = 0.0
+    """The share of its current that a neuron keeps per step: a field of some workloads. Without one it keeps none."""
 
     if TYPE_CHECKING:  # a field of some workloads, a constant of others
 
@@ -245,7 +250,9 @@ class Case:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, in the order of `names`."""
-        return {name: getattr(self, name) for name in self.names()}
+        later = {each.name: each.default for each in fields(self) if each.name in self.LATER}
+        given = {name: getattr(self, name) for name in self.names()}
+        return {name: value for name, value in given.items() if name not in later or value != later[name]}
 
     def with_(self, **changes: Any) -> Self:
         """The same work with some fields changed."""

@@ -12,7 +12,7 @@ x comes from weights rounded to the nearest multiple of `weight_step`, and `cut`
 fixed point. The backward pass ignores roundings and cuts, and without `reset_in_backward` also the reset. With
 `holds_removed` it takes the amount that a reset removes as a constant c: v[t] = u[t] - c * s[t], and c = u[t] to zero.
 
-The neuron of a case is the rule without a synapse, with a gain of 1, at most one spike and reset_by = threshold. If a
+The neuron of a case is the rule with synapse = alpha, a gain of 1, at most one spike and reset_by = threshold. If a
 library subtracts the reset one step later, after the decay, reset_by = threshold / beta: `resetting_after_decay`.
 """
 
@@ -129,4 +129,4 @@ def rule_of(neuron: Case | Rule) -> Rule:
     if isinstance(neuron, Rule):
         return neuron
     names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
-    return Rule(**{name: getattr(neuron, name) for name in names})
+    return Rule(synapse=neuron.alpha, **{name: getattr(neuron, name) for name in names})

@@ -5,6 +5,7 @@ of a case is an axis of its configs at once.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from functools import partial
 from itertools import product
 from math import prod
@@ -74,7 +75,9 @@ def types(workload: str) -> dict[str, Any]:
 
 def fields_of(workload: str) -> dict[str, Any]:
     """The fields of a model of a workload's axes: a value or a list for each."""
-    return {name: (_axis(name, kind, workload), ...) for name, kind in types(workload).items()}
+    case = workloads.WORKLOADS[workload].Case
+    later = {each.name: (each.default,) for each in fields(case) if each.name in case.LATER}
+    return {name: (_axis(name, kind, workload), later.get(name, ...)) for name, kind in types(workload).items()}
 
 
 def _axis(name: str, kind: Any, workload: str) -> Any:

@@ -82,6 +82,9 @@ def _mistakes_of_spikes(layers: Layers, inputs: Array, rule: Rule, before: Array
     yield "nothing is reset", spikes(replace(rule, reset="none"))
     for name, words in resets.items():
         yield f"the reset {words}, one step late", _late_reset(layers, inputs, replace(rule, reset=name))
+    if rule.synapse:
+        yield "the synaptic current lasts one step only", spikes(replace(rule, synapse=0.0))
+        yield "alpha is applied after the sum", spikes(replace(rule, gain=rule.gain * rule.synapse))
     if rule.beta:
         yield "the reset takes the threshold off after the decay", spikes(rule.resetting_after_decay())
     yield "a potential does not decay", spikes(replace(rule, beta=1.0))

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from typing_extensions import TypedDict
 
 from snnbench import measures, workloads
-from snnbench.cases.case import PROFILES, CountOrNone
+from snnbench.cases.case import PROFILES, CountOrNone, Widths
 from snnbench.measures.fields import MOST_NS, Bytes, Count, Duration, Elapsed, Name, Number, Ratio, Size
 from snnbench.plan.config import MOST_ATTEMPTS
 from snnbench.printable import printable
@@ -22,6 +22,7 @@ FLOOR = {"flops", "least_bytes", "floor_ns", "times_floor"}
 
 Attempt = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,100}$")]
+JoinedSizes = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}(-[1-9][0-9]{0,6}){1,99}$")]
 PhaseName = Literal[workloads.PHASES]  # type: ignore[valid-type]
 
 
@@ -30,12 +31,14 @@ SPECIAL = {"device": Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")], "seed"
 
 
 def _case_document(workload: str) -> Any:
-    """A case of a workload, every field of it."""
+    """A case of a workload, every field of it but those at a default that came later."""
     case = workloads.WORKLOADS[workload].Case
     hints, bounded = get_type_hints(case), get_type_hints(case, include_extras=True)
     types = {int: Size, float: Number}
     fields: dict[str, Any] = {name: types.get(hints[name], hints[name]) for name in case.names()}
     fields |= {name: Count for name in case.names() if bounded[name] == CountOrNone}
+    fields |= {name: JoinedSizes for name in case.names() if bounded[name] == Widths}
+    fields |= {name: NotRequired[fields[name]] for name in case.LATER}
     make: Any = TypedDict
     document = make("CaseDocument", fields | SPECIAL)
     document.__pydantic_config__ = ConfigDict(extra="forbid")

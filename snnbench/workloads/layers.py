@@ -6,7 +6,7 @@ Its floor has the products of each layer, measured in their own shapes.
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from snnbench.cases.case import Widths
+from snnbench.cases.case import Fraction, Widths
 from snnbench.cases.problem import EXAM_SHAPE
 from snnbench.workloads import linear_lif
 from snnbench.workloads.linear_lif import Problem, Stack
@@ -16,6 +16,11 @@ IMPLIED_BY = "widths"
 PARAMETERS = linear_lif.PARAMETERS
 EXAM_WIDTHS = (41, EXAM_SHAPE["neurons"], 29)
 """Those of the exam, of different lengths, so that swapped axes cannot pass."""
+EXAM_ALPHA = 0.5
+"""The exam's alpha. A potential stays a multiple of 2^-11 less threshold fractions, and below 16, so 24 bits hold it.
+
+It is the exam's beta, too: only the spot check, at full size, tells the two decays apart.
+"""
 builder, exams, operands = linear_lif.builder, linear_lif.exams, linear_lif.operands
 products, product_flops = linear_lif.products, linear_lif.product_flops
 least_values, static_values = linear_lif.least_values, linear_lif.static_values
@@ -25,7 +30,10 @@ __all__ = ["Problem"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case(Stack):
-    """A stack of layers; `widths` are those of the input and of each layer."""
+    """A stack of layers; `widths` are those of the input and of each layer.
+
+    The neurons have a synaptic current, which keeps the share `alpha` of itself per step; with 0 they have none.
+    """
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {
         "batch": ("B", "batch size"),
@@ -33,8 +41,11 @@ class Case(Stack):
         "widths": ("N", "neurons"),
     }
 
+    LATER: ClassVar[tuple[str, ...]] = ("alpha",)
+
     workload: Literal["layers"] = "layers"
     widths: Widths
+    alpha: Fraction = 0.0
 
     @property
     def layer_widths(self) -> tuple[int, ...]:
@@ -53,7 +64,8 @@ class Case(Stack):
     def of_exam(self, layers: int) -> Self:
         """The case in the shape of the exam, with so many layers."""
         sizes = {name: size for name, size in EXAM_SHAPE.items() if name != "neurons"}
-        return self._with_widths(EXAM_WIDTHS[: layers + 1]).with_(**sizes)
+        alpha = EXAM_ALPHA if self.alpha else 0.0
+        return self._with_widths(EXAM_WIDTHS[: layers + 1]).with_(**sizes, alpha=alpha)
 
     def narrowed(self, neurons: int) -> Self:
         """The same work with so many neurons in a layer at most."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from snnbench import workloads
+from snnbench.adapter.discovery import discover
 from snnbench.cases.outcome import Outcome
 from snnbench.plan import config
 from snnbench.plan.config_file import ConfigError
@@ -16,6 +17,8 @@ from tests.fakes import CASE, CORRECT, altered, request
 from tests.plan.test_configs import CONFIGS
 
 SHARED = {name: value for name, value in CASE.as_dict().items() if name in layers.Case.names() and name != "workload"}
+SYNAPTIC = 'from snnbench.adapter import rule_of\nSYNAPTIC = ("subtract",)\n'
+"""Put before a fake: it declares a synaptic current."""
 WIDE = layers.Case(**SHARED, widths="30-48-20")
 ALONE = WIDE.with_(widths="30-48")
 
@@ -49,6 +52,61 @@ def test_right_library_is_measured_and_its_floor_is_there(tmp_path: Path, case: 
     assert reply.outcome and reply.outcome.verdict == "exact", reply.outcome
     assert set(reply.peaks) == {*layers.products(case, "train"), "copy", "call"}
     assert all(phase["floor_ns"] > 0 for phase in reply.phases.values())
+
+
+def test_case_without_a_synaptic_current_keeps_its_key() -> None:
+    """Recordings of such cases lack the field."""
+    fields = WIDE.as_dict()
+    assert "alpha" not in fields and workloads.decode(fields).key == WIDE.key
+    assert WIDE.with_(alpha=0.8).as_dict()["alpha"] == 0.8 and WIDE.with_(alpha=0.8).key != WIDE.key
+
+
+def test_library_that_declares_no_synaptic_current_is_not_asked_for_one() -> None:
+    case, adapters = WIDE.with_(alpha=0.8), discover()
+    refused = {name: one.variants[one.default].refusal(case) for name, one in adapters.items()}
+    assert refused["fused"] == "a synaptic current (alpha): this adapter has none"
+    assert not refused["torch-loop"] and not adapters["fused"].variants["cpu"].refusal(WIDE)
+
+
+SYNAPTIC_LIES = {
+    "no synapse": "return network(case.with_(alpha=0.0), weights)",
+    "alpha after the sum": "return network(replace(rule_of(case), gain=case.alpha), weights)",
+    "state kept": """
+        import numpy as np
+        last = []
+        def forward(x):
+            whole = np.concatenate([*last[-1:], x])
+            last.append(x.copy())
+            spikes, (_, traces) = right.forward(whole)
+            return spikes[-len(x):], (whole, traces)
+        def backward(kept, g):
+            return right.backward(kept, np.concatenate([np.zeros_like(kept[1][-1].spikes[: -len(g)]), g]))
+        return Network(forward, backward)
+    """,
+    "gradient of one step": """
+        def backward(kept, g):
+            x, traces = kept
+            cut = replace(rule_of(case), synapse=0.0)
+            got = reference.network_backward(weights, x, traces, g, cut)
+            return got.weights, got.biases, got.input
+        return Network(right.forward, backward)
+    """,
+}
+
+
+@pytest.mark.parametrize("alpha", [0.8, 0.5])
+def test_right_synaptic_current_is_exact(tmp_path: Path, alpha: float) -> None:
+    reply = reply_to(tmp_path, SYNAPTIC + CORRECT, request("time", WIDE.with_(alpha=alpha)))
+    assert reply.outcome and reply.outcome.verdict == "exact", reply.outcome
+
+
+@pytest.mark.parametrize("lie", SYNAPTIC_LIES)
+def test_wrong_synaptic_current_is_found(tmp_path: Path, lie: str) -> None:
+    source = SYNAPTIC + altered(SYNAPTIC_LIES[lie])
+    outcome = reply_to(tmp_path, source, request("time", WIDE.with_(alpha=0.8))).outcome
+    assert outcome and outcome.status == "failed" and outcome.reason, lie
+    causes = {"alpha after the sum": "alpha is applied after the sum", "state kept": "state"}
+    assert causes.get(lie, "") in outcome.reason
 
 
 LIES = {
