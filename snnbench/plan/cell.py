@@ -54,6 +54,7 @@ class Cell:
         variables in addition to those of every worker.
         """
         fields = asdict(self)
+        fields["case"] = {name: fields["case"][name] for name in fields["case"] if name in self.case.as_dict()}
         del fields["phases"]  # the number of a trial tells them apart within a race
         if not self.side:
             del fields["side"]  # keeps the keys of recordings older than sides

@@ -9,9 +9,11 @@ from snnbench import workloads
 from snnbench.adapter.discovery import discover
 from snnbench.cases.outcome import Outcome
 from snnbench.plan import config
+from snnbench.plan.cell import Cell
 from snnbench.plan.config_file import ConfigError
 from snnbench.worker import floor
 from snnbench.workloads import layers
+from tests.bench import PROTOCOL
 from tests.examination import reply_to
 from tests.fakes import CASE, CORRECT, altered, request
 from tests.plan.test_configs import CONFIGS
@@ -58,6 +60,7 @@ def test_case_without_a_synaptic_current_keeps_its_key() -> None:
     """Recordings of such cases lack the field."""
     fields = WIDE.as_dict()
     assert "alpha" not in fields and workloads.decode(fields).key == WIDE.key
+    assert Cell(WIDE, "a", "default", 0, "time").key("x", "y", "z", PROTOCOL) == "0670bb664f3dbda1"
     assert WIDE.with_(alpha=0.8).as_dict()["alpha"] == 0.8 and WIDE.with_(alpha=0.8).key != WIDE.key
 
 
