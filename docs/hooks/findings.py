@@ -92,6 +92,40 @@ def share() -> str:
     )
 
 
+def tutorial() -> str:
+    """Training passes of the network of the tutorials, in both resets, and as multiples of the floor."""
+    times: dict[str, dict[str, Result]] = {}
+    for profile in ("subtract", "zero"):
+        ((_, results),) = ranked("tutorial", profile)
+        for result in results:
+            times.setdefault(result.contender, {})[profile] = result
+    rows = []
+    for contender, by_profile in sorted(times.items(), key=lambda pair: min(map(time_ns, pair[1].values()))):
+        given = [by_profile.get(profile) for profile in ("subtract", "zero")]
+        milliseconds = [f"{time_ns(each) / 1e6:.1f}" if each else "-" for each in given]
+        over_floor = [f"{time_ns(each) / each.floors_ns['train']:.2f}" if each else "-" for each in given]
+        rows.append([contender, milliseconds[0], over_floor[0], milliseconds[1], over_floor[1]])
+    columns = ["library", "subtract ms", "x floor", "zero ms", "x floor"]
+    return markdown.table(Table(columns, rows)) + source(newest("tutorial"))
+
+
+def synaptic() -> str:
+    """What a synaptic current costs: training passes with one over those without."""
+    rows = []
+    for profile in ("subtract", "zero", "zero-attached"):
+        times = {
+            (case.alpha > 0, result.contender): time_ns(result) / 1e6
+            for case, results in ranked("synaptic", profile)
+            for result in results
+        }
+        both = [name for has_one, name in times if has_one and (False, name) in times]
+        for name in sorted(both, key=lambda name: times[True, name]):
+            without, with_one = times[False, name], times[True, name]
+            rows.append([profile, name, f"{without:.1f}", f"{with_one:.1f}", f"{with_one / without:.2f}"])
+    columns = ["profile", "library", "without ms", "with ms", "ratio"]
+    return markdown.table(Table(columns, rows, texts=2)) + source(newest("synaptic"))
+
+
 def indexing() -> str:
     """What reading each time step by its index costs, beside unbinding the tensor once."""
     recording, rows = newest("neuron-share"), []
@@ -199,5 +233,5 @@ def compiling() -> str:
 
 def findings() -> dict[str, str]:
     """Every table, by the name of its function."""
-    tables_of = (defaults, floor, share, indexing, growth, memory, loading, fusion, compiling)
+    tables_of = (defaults, floor, share, tutorial, synaptic, indexing, growth, memory, loading, fusion, compiling)
     return {make.__name__: make().strip() for make in tables_of}

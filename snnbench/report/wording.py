@@ -145,9 +145,14 @@ def forward_heading(case: Case) -> str:
     """The part of a heading that the forward pass depends on."""
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{neuron(case)}: {sizes(case)}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
+        f"{neuron(case)}: {sizes(case)}, {case.dtype} ({case.precision}), {_decays(case)}, "
         f"threshold={case.threshold:g}, {entering}seed {case.seed}"
     )
+
+
+def _decays(case: Case) -> str:
+    """`beta=0.9`, and the alpha of a workload that has synaptic currents."""
+    return f"beta={case.beta:g}" + (f", alpha={case.alpha:g}" if "alpha" in case.names() else "")
 
 
 def _rest(case: Case) -> str:
@@ -155,6 +160,6 @@ def _rest(case: Case) -> str:
     threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{case.dtype} ({case.precision}), beta={case.beta:g}, threshold={case.threshold:g}, "
+        f"{case.dtype} ({case.precision}), {_decays(case)}, threshold={case.threshold:g}, "
         f"{case.surrogate}({case.slope:g}), {entering}{threads}, seed {case.seed}"
     )
