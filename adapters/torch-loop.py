@@ -22,27 +22,40 @@ VARIANTS = {
 }
 
 
-def spike_function(case):
-    """A step with the derivative of the case's surrogate."""
+class Spike(torch.autograd.Function):
+    """A step with the fast sigmoid's derivative."""
 
-    class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, distance, slope):
+        ctx.save_for_backward(distance)
+        ctx.slope = slope
+        return (distance >= 0).to(distance.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (distance,) = ctx.saved_tensors
+        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
+
+
+def shaped(case):
+    """A step with the derivative of another surrogate."""
+
+    class Shaped(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, distance):
+        def forward(ctx, distance, slope):
             ctx.save_for_backward(distance)
             return (distance >= 0).to(distance.dtype)
 
         @staticmethod
         def backward(ctx, gradient):
             (distance,) = ctx.saved_tensors
-            if case.surrogate == "fast_sigmoid":
-                return gradient / (1 + case.slope * distance.abs()) ** 2
-            return gradient * FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch)
+            return gradient * FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch), None
 
-    return Spike.apply
+    return Shaped.apply
 
 
 def neuron(case, variant):
-    spike = spike_function(case)
+    spike = Spike.apply if case.surrogate == "fast_sigmoid" else shaped(case)
 
     def layer(current):
         v, spikes = torch.zeros_like(current[0]), []
@@ -51,10 +64,8 @@ def neuron(case, variant):
         for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
             if case.alpha:
                 i = case.alpha * i + (x if variant == "unbind" else current[t])
-                u = case.beta * v + i
-            else:
-                u = case.beta * v + (x if variant == "unbind" else current[t])
-            s = spike(u - case.threshold)
+            u = case.beta * v + (i if case.alpha else x if variant == "unbind" else current[t])
+            s = spike(u - case.threshold, case.slope)
             spikes.append(s)
             if case.reset == "none":
                 v = u

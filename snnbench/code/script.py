@@ -42,7 +42,7 @@ def script(adapter: Adapter, variant: Variant, case: Case) -> str:
 
     Raises NoCode.
     """
-    if case.workload not in ("linear_lif", "lif") or variant.way:
+    if case.workload not in ("linear_lif", "layers", "lif") or variant.way:
         raise NoCode(f"{adapter.name}: code is made for layers of neurons, run as the library's documentation says")
     if case.dtype != "float32":
         raise NoCode(f"{adapter.name}: code is made for float32")
@@ -141,22 +141,49 @@ def _gain(found: Parts) -> str:
     return "" if gain is None or written in ("1", "1.0") else f" * {written}"
 
 
+class _Sizes:
+    """The sizes of a stack as code: alike in all layers, or the widths of each."""
+
+    def __init__(self, case: Case) -> None:
+        widths = getattr(case, "layer_widths", (case.neurons,) * 2)
+        rest = f"batch, steps = {{}}, {case.batch}, {case.time_steps}"
+        self.layers = f"range({len(widths) - 1})"
+        if len(set(widths)) == 1:
+            self.given = f"neurons, {rest.format(case.neurons)}"
+            self.entering = self.layer = "neurons"
+            self.pair, self.each_pair, self.each_layer = "neurons, neurons", f"_ in {self.layers}", "_ in linears"
+            self.jax_weights = ["weights = [jax.random.normal(key, (neurons, neurons)) / neurons**0.5 for key in keys]"]
+        else:
+            self.given = f"widths, {rest.format(list(widths))}"
+            self.entering, self.layer, self.each_layer = "widths[0]", "neurons", "neurons in widths[1:]"
+            self.pair, self.each_pair = "inputs, neurons", "inputs, neurons in zip(widths, widths[1:])"
+            self.jax_weights = [
+                "shapes = zip(widths[1:], widths)",
+                "weights = [jax.random.normal(key, shape) / shape[1] ** 0.5 for key, shape in zip(keys, shapes)]",
+            ]
+
+    def about(self, axes: str) -> str:
+        """What a network with inputs of these axes gives."""
+        if self.entering == "neurons":
+            return f"Spikes [{axes}] of an input of the same shape."
+        return f"Spikes [{axes.replace('widths[0]', 'widths[-1]')}] of an input [{axes}]."
+
+
 def _torch(name: str, found: Parts, variant: Variant, case: Case) -> str:
     """The script of a network in PyTorch."""
     if found.kind == "Network":
         raise NoCode(f"{name}: its adapter builds a whole network of its own")
     order, gain, fields = variant.order, _gain(found), {name: ast.unparse(each) for name, each in found.fields.items()}
-    axes = ", ".join({"T": "steps", "B": "batch", "N": "neurons"}[axis] for axis in order)
+    sizes = _Sizes(case)
+    axes = ", ".join({"T": "steps", "B": "batch", "N": sizes.entering}[axis] for axis in order)
     text = _written(found, case, ["import torch"])
-    sites = getattr(case, "layers", 1)
-    lines = [f"neurons, batch, steps = {case.neurons}, {case.batch}, {case.time_steps}"]
-    lines += [f"linears = [torch.nn.Linear(neurons, neurons) for _ in range({sites})]"]
+    lines = [sizes.given, f"linears = [torch.nn.Linear({sizes.pair}) for {sizes.each_pair}]"]
     if "joined" in fields:
         lines += [f"make_layer = {fields['joined']}", "neuron_layers = [make_layer(linear) for linear in linears]"]
     else:
         made = fields["layer"] if found.kind == "Neuron" else fields["step"]
-        lines += [f"make_layer = {made}", "neuron_layers = [make_layer(neurons) for _ in linears]"]
-    lines += ["", "", "def network(x):", f'    """Spikes [{axes}] of an input of the same shape."""']
+        lines += [f"make_layer = {made}", f"neuron_layers = [make_layer({sizes.layer}) for {sizes.each_layer}]"]
+    lines += ["", "", "def network(x):", f'    """{sizes.about(axes)}"""']
     if "reset" in fields:
         reset = (
             fields["reset"] if isinstance(found.fields["reset"], ast.Name | ast.Attribute) else f"({fields['reset']})"
@@ -193,21 +220,22 @@ def _jax(name: str, found: Parts, variant: Variant, case: Case) -> str:
     if found.kind != "Neuron":
         raise NoCode(f"{name}: its adapter builds a whole network of its own")
     gain, layer = _gain(found), ast.unparse(found.fields["layer"])
-    axes = ", ".join({"T": "steps", "B": "batch", "N": "neurons"}[axis] for axis in variant.order)
+    sizes = _Sizes(case)
+    axes = ", ".join({"T": "steps", "B": "batch", "N": sizes.entering}[axis] for axis in variant.order)
     text = _written(found, case, ["import jax", "import jax.numpy as jnp"])
     rate = getattr(case, "input_rate", None) or 0.1
     lines = [
-        f"neurons, batch, steps = {case.neurons}, {case.batch}, {case.time_steps}",
+        sizes.given,
         f"make_layer = {layer}",
-        f"neuron_layers = [make_layer(neurons) for _ in range({getattr(case, 'layers', 1)})]",
+        f"neuron_layers = [make_layer({sizes.layer}) for {sizes.each_layer.replace('linears', sizes.layers)}]",
         "keys = jax.random.split(jax.random.key(0), len(neuron_layers))",
-        "weights = [jax.random.normal(key, (neurons, neurons)) / neurons**0.5 for key in keys]",
-        "params = [(weight, jnp.zeros(neurons)) for weight in weights]",
+        *sizes.jax_weights,
+        "params = [(weight, jnp.zeros(len(weight))) for weight in weights]",
         "",
         "",
         "@jax.jit",
         "def network(params, x):",
-        f'    """Spikes [{axes}] of an input of the same shape."""',
+        f'    """{sizes.about(axes)}"""',
         "    for (weight, bias), layer in zip(params, neuron_layers):",
         f"        x = layer({f'(x @ weight.T + bias){gain}' if gain else 'x @ weight.T + bias'})",
         "    return x",

@@ -13,6 +13,7 @@ from snnbench.code.script import OURS
 from snnbench.plan import config
 from tests.fakes import CASE
 from tests.plan.test_configs import CONFIGS
+from tests.workloads.test_layers import WIDE
 
 HEADER = """
 import math
@@ -73,10 +74,17 @@ def test_another_variant_has_its_own_code(tmp_path: Path) -> None:
 def test_formula_of_a_surrogate_stands_in_the_code() -> None:
     loop = discover(())["torch-loop"]
     text = script(loop, loop.variants[loop.default], CASE.with_(surrogate="atan", slope=2.0))
-    assert "return gradient * atan(distance, 2.0, " in text and "\n\ndef atan(distance, slope, threshold, m):" in text
+    assert "gradient * atan(distance, 2.0, " in text and "\n\ndef atan(distance, slope, threshold, m):" in text
     assert (
         "def triangle" not in text and "snnbench" not in text and text.startswith("import math", text.index("import"))
     )
+
+
+def test_code_of_layers_has_their_widths() -> None:
+    loop = discover(())["torch-loop"]
+    text = script(loop, loop.variants[loop.default], WIDE.with_(alpha=0.8))
+    assert "widths, batch, steps = [30, 48, 20], 7, 20" in text and "i = 0.8 * i + x" in text
+    assert '"""Spikes [steps, batch, widths[-1]] of an input [steps, batch, widths[0]]."""' in text
 
 
 @pytest.mark.parametrize(

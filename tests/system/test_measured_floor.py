@@ -123,7 +123,7 @@ class Backend(driver.Backend):
 
     def peaks(self, entering, *given):
         given = entering, *given
-        if len(entering) == PRODUCT_SIZE["cpu"]:  # of a probe
+        if given[-1] == PRODUCT_SIZE["cpu"]:  # the rows of a probe
             return super().peaks(*given)
         Backend.looks += 1
         Path(__file__).with_suffix(".looks").write_text(str(self.looks))

@@ -86,7 +86,9 @@ def test_refused_gpu_is_left_out_everywhere(stub: Callable[..., dict[str, str]])
     assert (gpu["name"], gpu["driver"], gpu["cuda_driver"]) == ("NVIDIA Stub", "580.65.06", "13.0")
     assert (gpu["power_limit_watts"], gpu["clock_max_hz"], gpu["ecc"], gpu["mig"]) == (350, 1_980_000_000, True, None)
     assert facts["has_cuda"] and ", NVIDIA Stub, " in facts["model"]
-    assert facts["visible"] == [{"uuid": uuid(0), "index": 0, "model": "NVIDIA Stub"}]
+    assert facts["visible"] == [
+        {"uuid": uuid(0), "index": 0, "model": "NVIDIA Stub", "memory_bytes": 0, "exclusive": False}
+    ]
     assert facts["others"] == [True], "process 4242 computes there"
     assert facts["others_on_refused"] == [True, False, False]
     assert facts["counters"] == {"None": {}, "0": {"gpu 0 power": 100}, "1": {}, "2": {}}
@@ -114,7 +116,9 @@ def test_gpu_after_a_refused_one_keeps_its_number(stub: Callable[..., dict[str, 
     environment = stub("REFUSED=0")
     for listed in ({}, {"CUDA_VISIBLE_DEVICES": "0"}):  # CUDA counts the cards that it can open
         facts = answers(environment | listed)
-        assert facts["visible"] == [{"uuid": uuid(1), "index": 1, "model": "NVIDIA Stub"}]
+        assert facts["visible"] == [
+            {"uuid": uuid(1), "index": 1, "model": "NVIDIA Stub", "memory_bytes": 0, "exclusive": False}
+        ]
         assert facts["others"] == [True] and facts["others_on_refused"] == [False, True, False]
         assert facts["counters"] == {"None": {}, "0": {}, "1": {"gpu 1 power": 101}, "2": {}}
         assert {"GPU 0", "GPU 1 clocks"} <= set(facts["doctor"])

@@ -52,6 +52,19 @@ input_gradient = true
 libraries = ["torch-loop"]
 
 [[sweep]]
+name = "layers"
+profile = "zero"
+widths = [32, 24, 16]
+alpha = 0.5
+batch = 4
+time_steps = 20
+beta = 0.9
+input_kind = "spikes"
+input_rate = 0.2
+input_gradient = true
+libraries = ["torch-loop"]
+
+[[sweep]]
 name = "neurons"
 workload = "lif"
 profile = "subtract"

@@ -16,7 +16,7 @@ ROWS = 3 * PATTERN_ROWS + 1
 
 
 def test_operands_resemble_the_cases_own() -> None:
-    entering, cotangent, weight = operands(CASE.with_(neurons=150, input_rate=0.2), PATTERN_ROWS)
+    entering, cotangent, weight = operands(CASE.with_(neurons=150, input_rate=0.2), PATTERN_ROWS)[""]
     assert {matrix.shape for matrix in (entering, cotangent, weight)} == {(PATTERN_ROWS, 150)}
     assert set(np.unique(entering)) == {0.0, 1.0} and entering.mean() == pytest.approx(0.2, abs=0.03)
     for normal in (cotangent, weight):
@@ -32,7 +32,7 @@ def test_every_framework_multiplies_and_copies_correctly(name: str, dtype: Any, 
         pytest.skip("NumPy has no bfloat16")
     case = CASE.with_(dtype=dtype)
     backend: Backend = open_backend(name, case)
-    pattern = operands(case, PATTERN_ROWS)
+    pattern = operands(case, PATTERN_ROWS)[""]
     runs = backend.peaks(*pattern, 1000, ROWS)
     entering, cotangent, weight = (np.resize(each, (n, 48)) for each, n in zip(pattern, (ROWS, ROWS, 48), strict=True))
     expected = {
@@ -61,7 +61,7 @@ def test_product_reuses_its_output_memory(name: str, monkeypatch: pytest.MonkeyP
         from snnbench.kernels import onednn
 
         monkeypatch.setattr(onednn, "is_faster", lambda: False)
-    runs = open_backend(name, CASE).peaks(*operands(CASE, PATTERN_ROWS), 1000, ROWS)
+    runs = open_backend(name, CASE).peaks(*operands(CASE, PATTERN_ROWS)[""], 1000, ROWS)
     address: Callable[[Any], int] = {
         "numpy": lambda array: array.ctypes.data,
         "torch": lambda tensor: tensor.data_ptr(),
@@ -88,7 +88,7 @@ def test_products_of_jax_are_compiled_once_for_all_workers(tmp_path: Path, monke
     def compiled() -> int:
         """The programs that a worker compiles; a later look finds those of the first."""
         monkeypatch.setattr(programs, "_of_process", {})
-        backend, pattern, before = open_backend("jax", CASE), operands(CASE, PATTERN_ROWS), len(written)
+        backend, pattern, before = open_backend("jax", CASE), operands(CASE, PATTERN_ROWS)[""], len(written)
         runs = backend.peaks(*pattern, 1000, ROWS), backend.peaks(*pattern, 1000, ROWS)
         for each in runs:
             expected = np.resize(pattern[0], (ROWS, 48)) @ np.resize(pattern[2], (48, 48)).T

@@ -49,7 +49,7 @@ LIES = {
         "return torch.stack(spikes)",
         "return torch.stack(spikes) * (torch.arange(len(u)) < len(u) - 1)[:, None]",
     ),
-    "16 bits": ("case.beta * v + (x if", "case.beta * v + (x.bfloat16().float() if"),
+    "16 bits": ("else x if variant", "else x.bfloat16().float() if variant"),
     "gradient of 16 bits": (
         "current.unbind(0) if",
         "(c := current.clone(), c.requires_grad and c.register_hook(lambda g: g.bfloat16().float()))[0].unbind(0) if",

@@ -48,30 +48,17 @@ def test_neuron_that_leaves_autocast_is_equivalent(tmp_path: Path) -> None:
     assert reply.outcome and reply.outcome.verdict == "equivalent", reply.outcome
 
 
-STEPPED = LOOP.replace("import Neuron", "import SteppedNeuron").replace(
-    """    def layer(current):
-        v, spikes = torch.zeros_like(current[0]), []
-        for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
-            u = case.beta * v + (x if variant == "unbind" else current[t])
-            s = Spike.apply(u - case.threshold, case.slope)
-            spikes.append(s)
-            if case.reset == "none":
-                v = u
-                continue
-            reset_spike = s.detach() if case.detach_reset else s
-            v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
-        return torch.stack(spikes)
-
-    return Neuron(lambda neurons: layer)
-""",
-    """    def step(x, v):
+HEAD, _, _ = LOOP.replace("import Neuron", "import SteppedNeuron").partition("    def layer(current):\n")
+STEPPED = (
+    HEAD
+    + """    def step(x, v):
         u = x if v is None else case.beta * v + x
         s = Spike.apply(u - case.threshold, case.slope)
         reset_spike = s.detach() if case.detach_reset else s
         return s, u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
 
     return SteppedNeuron(lambda neurons: step)
-""",
+"""
 )
 """The same neuron, in a network that runs step by step."""
 

@@ -20,7 +20,11 @@ class Edit:
 EDITS = {
     "norse-without-lift": Edit("norse", "box", "norse.Lift(box_cell(case))", "box_cell(case)"),
     "norse-default-synapse": Edit(
-        "norse", "lif", "tau_syn_inv=torch.tensor(1 / DT", "tau_syn_inv=torch.tensor(200.0", "zero-attached"
+        "norse",
+        "lif",
+        "tau_syn_inv=torch.tensor((1 - case.alpha) / DT",
+        "tau_syn_inv=torch.tensor(200.0",
+        "zero-attached",
     ),
     "sinabs-normalised-input": Edit("sinabs", "default", '"norm_input": False', '"norm_input": True'),
     "sinabs-several-spikes": Edit("sinabs", "default", "activation.SingleSpike", "activation.MultiSpike"),
@@ -44,7 +48,9 @@ EDITS = {
         "spyx.nn.run(nnx.merge(graph, params, fixed), x)[0]",
         "spyx.nn.run(nnx.merge(graph, params, fixed), x, batch_major=True)[0]",
     ),
-    "spyx-subtracts-after-the-decay": Edit("spyx", "run", "spyx.nn.CuBaLIF(shape, alpha=0.0, ", "spyx.nn.LIF(shape, "),
+    "spyx-subtracts-after-the-decay": Edit(
+        "spyx", "run", "spyx.nn.CuBaLIF(shape, alpha=case.alpha, ", "spyx.nn.LIF(shape, "
+    ),
 }
 """Name of the adapter -> its edit. Two are of the chart published by Open Neuromorphic: the single step of Norse, and
 Spyx over the batch."""
