@@ -89,7 +89,7 @@ def synaptic(case):
         alpha=case.alpha,
         beta=case.beta,
         threshold=case.threshold,
-        reset_mechanism="zero",
+        reset_mechanism=case.reset,
         reset_delay=False,
         spike_grad=spike_grad(case),
     ).to(case.device)
