@@ -48,7 +48,7 @@ def test_floor_has_the_products_of_each_layer() -> None:
     assert layers.least_values(WIDE, "train") == rows * (30 + 20 + 20) + 2 * parameters + rows * 30
 
 
-@pytest.mark.parametrize("case", [WIDE, ALONE])
+@pytest.mark.parametrize("case", [WIDE, ALONE, WIDE.with_(widths="30-48-20-24")], ids=lambda case: str(case.widths))
 def test_right_library_is_measured_and_its_floor_is_there(tmp_path: Path, case: layers.Case) -> None:
     reply = reply_to(tmp_path, CORRECT, request("time", case))
     assert reply.outcome and reply.outcome.verdict == "exact", reply.outcome
@@ -74,6 +74,7 @@ def test_library_that_declares_no_synaptic_current_is_not_asked_for_one() -> Non
 SYNAPTIC_LIES = {
     "no synapse": "return network(case.with_(alpha=0.0), weights)",
     "alpha after the sum": "return network(replace(rule_of(case), gain=case.alpha), weights)",
+    "decays swapped": "return network(case.with_(alpha=case.beta, beta=case.alpha), weights)",
     "state kept": """
         import numpy as np
         last = []
