@@ -28,19 +28,16 @@ from pydantic_core import PydanticCustomError
 from snnbench import measures, workloads
 from snnbench.adapter.contender import Contender, UnknownContender, Work, find, find_all
 from snnbench.adapter.declaration import Adapter
-from snnbench.cases.case import PROFILES
 from snnbench.digest import digest
-from snnbench.plan.axes import PROFILE, Axes, Axis, fields_of, listed, types, whole
+from snnbench.plan.axes import Axes, Axis, fields_of, listed, types
 from snnbench.plan.config_errors import Mistake, explain, validated
-from snnbench.plan.config_file import ConfigError, Document, Location, override, read
-from snnbench.suggestions import unknown
+from snnbench.plan.config_file import ConfigError, Document, override, read
+from snnbench.plan.given_axes import with_axes, workload_of
 
 __all__ = ["Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
 
 Phase = Literal[workloads.PHASES]  # type: ignore[valid-type]
 
-AXES = {"time_steps": "steps", "widths": "neurons"}
-"""Axis -> its option of a command line; the others have the same name."""
 MOST_CASES = 100_000
 """Most cases of a sweep: more come from a mistake in a product of axes, cannot be run and would fill the memory."""
 SHOWN_ERRORS = 5
@@ -161,19 +158,6 @@ def _sweep(value: Any) -> Any:
     return sweep_of(workload_of(value)).model_validate(value)
 
 
-def workload_of(sweep: Any) -> str:
-    """The workload that a sweep's table names or an axis of it implies, or the default."""
-    given = sweep if isinstance(sweep, dict) else {}
-    implied = (name for axis, name in _implied().items() if axis in given)
-    name = given.get("workload", next(implied, workloads.DEFAULT))
-    return name if isinstance(name, str) and name in workloads.WORKLOADS else workloads.DEFAULT
-
-
-def _implied() -> dict[str, str]:
-    """Axis -> the workload that it implies."""
-    return {each.IMPLIED_BY: name for name, each in workloads.WORKLOADS.items() if each.IMPLIED_BY}
-
-
 class Config(BaseModel):
     """A whole file. `analysis` is its purpose and how to read its results; others are divided by the `baseline`."""
 
@@ -219,13 +203,7 @@ def load(
     `axes` are values for every sweep that has such an axis. `default_threads` is for cases without threads; if it is
     None, a case without threads is an error. Cells on so many `cards` run side by side, so they share these threads.
     """
-    document = override(read(path), settings)
-    given = {**_implying(document), **(axes or {})}
-    for axis, values in sorted(given.items(), key=lambda each: each[0] not in _implied()):
-        if axis in _implied():
-            document = _of_workload(document, axis, values)
-        else:
-            document = _of_profiles(document, values) if axis == PROFILE else _along(document, axis, values)
+    document = with_axes(override(read(path), settings), axes or {})
     shared, sweeps = document.tables["case"], document.tables["sweep"]
 
     def default(sweep: Mapping[str, Any]) -> dict[str, int]:
@@ -253,70 +231,6 @@ def load(
         raise _error(lines)
     config._document = document
     return config
-
-
-def _implying(document: Document) -> dict[str, list[Any]]:
-    """The axes of `--set` that imply a workload."""
-    given = {axis: document.tables["case"][axis] for axis in _implied() if ("case", axis) in document.settings}
-    return {axis: whole(values) if isinstance(values, list) else [values] for axis, values in given.items()}
-
-
-def _of_workload(document: Document, axis: str, values: Sequence[Any]) -> Document:
-    """The document with this axis, and the workload that it implies, in every sweep of the usual workload.
-
-    The axis takes the place of those that this workload does not have.
-    """
-    name, tables = _implied()[axis], document.tables
-    option = document.settings.get(("case", axis), f"--{AXES.get(axis, axis)}")
-    kept, known = types(name), {each for workload in workloads.WORKLOADS for each in types(workload)}
-
-    def changed(sweep: dict[str, Any]) -> dict[str, Any]:
-        if workload_of({**tables["case"], **sweep}) not in (workloads.DEFAULT, name):
-            return sweep
-        return {key: value for key, value in sweep.items() if key in kept or key not in known} | {
-            axis: list(values),
-            "workload": name,
-        }
-
-    sweeps = [changed(sweep) for sweep in tables["sweep"]]
-    used = {each for sweep in sweeps for each in types(workload_of(sweep))}
-    case = {key: value for key, value in tables["case"].items() if (key in used or key not in known) and key != axis}
-    settings = document.settings | {("sweep", number, axis): option for number in range(len(sweeps))}
-    return Document(document.file, {**tables, "case": case, "sweep": sweeps}, settings)
-
-
-def _along(document: Document, axis: str, values: Sequence[Any]) -> Document:
-    """The document with these values of an axis in every sweep that has it. Raises ConfigError if none has."""
-    option, shared, sweeps = f"--{AXES.get(axis, axis)}", document.tables["case"], document.tables["sweep"]
-    having = [number for number, sweep in enumerate(sweeps) if axis in types(workload_of({**shared, **sweep}))]
-    if not having:
-        raise ConfigError(f"{option}: no sweep of {document.file} has it")
-    changed = [{**sweep, axis: list(values)} if n in having else sweep for n, sweep in enumerate(sweeps)]
-    settings = document.settings | {("sweep", number, axis): option for number in having}
-    return Document(document.file, {**document.tables, "sweep": changed}, settings)
-
-
-def _of_profiles(document: Document, profiles: Sequence[str]) -> Document:
-    """The document with those of these profiles that a sweep has, and without a sweep that has none.
-
-    If no sweep has one, all sweeps get these profiles. Raises ConfigError for an unknown profile.
-    """
-    if wrong := [each for each in profiles if each not in PROFILES]:
-        raise ConfigError(f"--{PROFILE}: {unknown('profile', wrong[0], PROFILES)}")
-    shared, sweeps = document.tables["case"], document.tables["sweep"]
-    own = [[each for each in listed({**shared, **sweep}.get(PROFILE, [])) if each in profiles] for sweep in sweeps]
-    if not any(own):
-        return _along(document, PROFILE, profiles)
-    left = [number for number, of_sweep in enumerate(own) if of_sweep]
-    tables = {**document.tables, "sweep": [{**sweeps[number], PROFILE: own[number]} for number in left]}
-    settings: dict[Location, str] = {}
-    for location, option in document.settings.items():
-        match location:
-            case ("sweep", int(number), *keys):
-                settings |= {("sweep", left.index(number), *keys): option} if number in left else {}
-            case _:
-                settings[location] = option
-    return Document(document.file, tables, settings)
 
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from snnbench.plan.config import workload_of
+from snnbench.plan.given_axes import workload_of
 from snnbench.workloads import DEFAULT
 
 
