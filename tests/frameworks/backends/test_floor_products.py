@@ -40,6 +40,16 @@ def test_libraries_are_compared_once_for_each_product(monkeypatch: pytest.Monkey
     assert len(compared) == 3
 
 
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
+def test_long_products_are_tried_on_their_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    monkeypatch.setattr(floor_products, "faster", lambda runs: tried.extend(len(run()) for run in runs) or 0)
+    monkeypatch.setattr(floor_products, "TRIED_FLOPS", 8 * 2 * 20 * 20)
+    monkeypatch.setattr(floor_products, "FEWEST_TRIED", 1)
+    floor_products.products(torch.randn(30, 20), torch.randn(30, 20), torch.randn(20, 20))
+    assert tried == [8, 8, 20, 20, 8, 8]  # the gradient of weights sums over rows
+
+
 @pytest.mark.parametrize(("durations_ms", "expected"), [((9, 8, 8), 0), ((50, 50, 2), 1), ((50, 5, 5), 0)])
 def test_fastest_time_counts_and_not_the_first(durations_ms: tuple[int, ...], expected: int) -> None:
     """The first run always takes 4 ms; the other takes these times in turn."""
