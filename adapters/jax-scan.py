@@ -19,6 +19,7 @@ from snnbench.cases.surrogate import FORMULAS
 BACKEND = "jax"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
+RECURRENT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 
 
 def neuron(case, variant):
@@ -48,11 +49,21 @@ def neuron(case, variant):
         v, s = step(v, i)
         return (v, i), s
 
-    if case.alpha:
-        nothing = jnp.zeros_like
-        return Neuron(
-            lambda neurons: (
-                lambda current: jax.lax.scan(synaptic_step, (nothing(current[0]), nothing(current[0])), current)[1]
-            )
-        )
-    return Neuron(lambda neurons: lambda current: jax.lax.scan(step, jnp.zeros_like(current[0]), current)[1])
+    def start(current):
+        nothing = jnp.zeros_like(current[0])
+        return (nothing, nothing) if case.alpha else nothing
+
+    one_step = synaptic_step if case.alpha else step
+
+    def layer(current):
+        return jax.lax.scan(one_step, start(current), current)[1]
+
+    def recurrent(current, own):
+        def recurrent_step(carry, x):
+            state, spikes = carry
+            state, spikes = one_step(state, x + spikes @ own.T)
+            return (state, spikes), spikes
+
+        return jax.lax.scan(recurrent_step, (start(current), jnp.zeros_like(current[0])), current)[1]
+
+    return Neuron(lambda neurons: layer, recurrent=lambda neurons: recurrent)

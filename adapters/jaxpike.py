@@ -21,9 +21,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jaxpike
+from jaxpike.graph import INPUT, Graph
 
 from snnbench.adapter import Rule, Unsupported, require
-from snnbench.backends.jax import Network, Neuron
+from snnbench.backends.jax import Network, Neuron, Weights
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
@@ -50,6 +51,7 @@ RESETS = {
 DEVIATION = {
     "defaults": "tau = 20: a step keeps 0.95 of the potential and adds 0.05 of the input; a surrogate of slope 25"
 }
+RECURRENT = {"unroll": ("subtract", "zero-attached"), "unroll-1": ("subtract", "zero-attached")}
 RUNS = {
     "unroll-1": partial(jaxpike.unroll, scan_unroll=1),
     "checkpointed": jaxpike.unroll_checkpointed,
@@ -108,6 +110,8 @@ def neuron(case, variant):
 def build(case, weights, variant):
     layer, gain = lif(case, variant)
     run = RUNS.get(variant, jaxpike.unroll)
+    if case.is_recurrent:
+        return graph(case, weights, layer, gain, run)
     net = jaxpike.Sequential(*[each for given in weights for each in (dense(given, gain), layer)])
     # log_tau is a parameter too, but its gradient would be extra work
     is_trained = jaxpike.Sequential(*[isinstance(each, jaxpike.Dense) for each in net.layers])
@@ -120,6 +124,31 @@ def build(case, weights, variant):
         return run(eqx.combine(params, fixed), x)[0]
 
     return Network(apply, params, linears, gain)  # unroll takes Dense layers out of its loop over time
+
+
+def graph(case, weights, lif, gain, run):
+    """A Graph, in which the neurons of a recurrent layer have an edge through a Dense layer back to themselves."""
+    nodes, edges, before = {}, [], INPUT
+    for number, layer in enumerate(weights):
+        linear, neurons, own = f"linear {number}", f"neurons {number}", f"own {number}"
+        nodes |= {linear: dense(layer, gain), neurons: lif}
+        edges += [(before, linear), (linear, neurons)]
+        if layer.recurrent is not None:
+            nodes[own] = dense(Weights(layer.recurrent, jnp.zeros_like(layer.bias)), gain)
+            edges += [(neurons, own), (own, neurons)]
+        before = neurons
+    net = Graph(nodes, edges, output=before)
+
+    def trained(tree):
+        linears = [tree.nodes[f"linear {number}"] for number in range(len(weights))]
+        own = [tree.nodes.get(f"own {number}") for number in range(len(weights))]
+        pairs = zip(linears, own, strict=True)
+        return [(each.weight, each.bias, *([back.weight] if back else [])) for each, back in pairs]
+
+    fixed = jax.tree.map(lambda _: False, net)
+    is_trained = eqx.tree_at(lambda tree: sum(trained(tree), ()), fixed, replace_fn=lambda _: True)
+    params, fixed = eqx.partition(net, is_trained)
+    return Network(lambda params, x: run(eqx.combine(params, fixed), x)[0], params, trained, gain)
 
 
 def dense(layer, gain):

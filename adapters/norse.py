@@ -25,7 +25,7 @@ from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, st
 
 BACKEND = "torch"
 VARIANTS = {
-    "box": "Lift(LIFBoxCell), with any reset",
+    "box": "Lift(LIFBoxCell), with any reset; LIFRecurrent, which includes its linear layer, where one is recurrent",
     "lif": "LIF, which has its own loop over time",
     "lift": "Lift(SequentialState(Linear, LIFCell, ...)), with all layers inside the loop over time",
     "integral": "functional.lif_feed_forward_integral",
@@ -45,6 +45,7 @@ RESETS = {
     "integral": "lif_feed_forward_integral resets to a value, with the gradient attached",
 }
 SYNAPTIC = {"lif": ("zero-attached",), "lift": ("zero-attached",)}
+RECURRENT = {"box": ("zero",)}
 DEVIATION = {"defaults": "the synapse keeps 0.8 of its current per step; a tenth of the current charges the membrane"}
 COMPILES = {"compile-cell": True}
 WAYS = ("compile", "cuda-graph", "amp")
@@ -97,11 +98,43 @@ def neuron(case, variant):
 
 def build(case, weights, variant):
     one_neuron = neuron(case, variant)
+    if case.is_recurrent:
+        return recurrent(case, weights, one_neuron.gain)
     if variant != "lift":
         return one_neuron.stack(weights)
     linears = [layer.linear(one_neuron.gain) for layer in weights]
     network = norse.SequentialState(*[module for linear in linears for module in (linear, cell(case))])
     return Network(first_output(norse.Lift(network)), linears, one_neuron.gain, by_step=True)
+
+
+def recurrent(case, weights, gain):
+    """LIFRecurrent, which detaches its reset, in recurrent layers. It has no bias, so its leak potential is one."""
+    linears, own, steps = [layer.linear(gain) for layer in weights], [layer.own(gain) for layer in weights], []
+    for linear, back in zip(linears, own, strict=True):
+        if back is None:
+            steps += [linear, first_output(norse.Lift(box_cell(case)))]
+            continue
+        parameters = current_based(case)._replace(v_leak=linear.bias)
+        module = norse.LIFRecurrent(linear.in_features, linear.out_features, parameters, dt=DT, autapses=True)
+        module.input_weights, module.recurrent_weights = linear.weight, back.weight
+        steps.append(from_zero(module))
+
+    def forward(x):
+        for step in steps:
+            x = step(x)
+        return x
+
+    return Network(forward, linears, gain, recurrent=own)
+
+
+def from_zero(module):
+    """The spikes of LIFRecurrent from a state of zeros: its own begins at the leak potential."""
+
+    def layer(entering):
+        rest = entering.new_zeros(entering.shape[1], module.hidden_size)
+        return module(entering, norse.LIFState(z=rest, v=rest, i=rest))[0]
+
+    return layer
 
 
 def linear_and_defaults(linear):

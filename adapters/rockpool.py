@@ -40,7 +40,7 @@ from snnbench.cases.surrogate import FORMULAS
 BACKEND = {"torch": "torch", "jax": "jax", "exodus": "torch", "defaults": "torch"}
 ORDER = "BTN"
 VARIANTS = {
-    "torch": "LinearTorch and LIFNeuronTorch, or LIFTorch with a synaptic current",
+    "torch": "LinearTorch and LIFNeuronTorch; LIFTorch with a synaptic current or in a network with recurrent layers",
     "jax": "LinearJax and LIFJax",
     "exodus": "LinearTorch and LIFExodus with the CUDA kernels of sinabs-exodus; the backward pass is quadratic in T",
     "defaults": "LinearTorch and LIFTorch(shape), all other arguments at their defaults",
@@ -48,6 +48,7 @@ VARIANTS = {
 DEVICES = {"exodus": ("cuda",)}
 EXACT = ("subtract",)
 SYNAPTIC = {"torch": ("subtract",)}
+RECURRENT = {"torch": ("subtract",)}
 RESETS = "Rockpool's neurons subtract, with the gradient attached"
 DEVIATION = {
     "defaults": "a synapse and a membrane of 20 ms at steps of 1 ms, several spikes a step, one-sided surrogate"
@@ -85,14 +86,24 @@ def build(case, weights, variant):
     from snnbench.backends.torch import Network
 
     make, gain = of_torch(case, variant)
-    linears, modules = [], []
+    linears, modules, own = [], [], []
     for layer in weights:
         weight = (layer.weight.T * gain).contiguous()
         linears.append(LinearTorch(weight.shape, weight=weight, bias=layer.bias * gain, has_bias=True))
-        modules += [linears[-1], make(case, weight.shape[1])]
+        back = {} if layer.recurrent is None else {"has_rec": True, "w_rec": (layer.recurrent.T * gain).contiguous()}
+        modules += [linears[-1], make(case, weight.shape[1], **back)]
+        own.append(Own(modules[-1]) if back else None)
     network, provider = Sequential(*modules).to(case.device), "exodus" if variant == "exodus" else "torch"
     reset = network.reset_state
-    return Network(lambda x: network(x)[0], linears, gain, transposed=True, provider=provider, reset=reset)
+    spikes = Spikes(network)
+    return Network(spikes, linears, gain, transposed=True, provider=provider, reset=reset, recurrent=own)
+
+
+class Own:
+    """The recurrent weights [N_in, N_out] of LIFTorch, under the name that a linear layer uses."""
+
+    def __init__(self, neurons):
+        self.weight = neurons.w_rec
 
 
 def neuron(case, variant):
@@ -129,8 +140,8 @@ def of_torch(case, variant):
 
         return lambda case, neurons: LIFTorch((neurons,)), 1.0
     check(case)
-    if variant == "torch" and case.alpha:
-        return synaptic_neurons, 1 / case.alpha  # the synapse decays before the neuron reads it
+    if variant == "torch" and (case.alpha or case.is_recurrent):
+        return synaptic_neurons, 1 / (case.alpha or SYNAPSE_DECAY)  # the synapse decays before the neuron reads it
     return (exodus_neurons, 1 / SYNAPSE_DECAY) if variant == "exodus" else (torch_neurons, 1.0)
 
 
@@ -147,12 +158,12 @@ def torch_neurons(case, neurons):
     return LIFNeuronTorch((neurons,), tau_mem=constant(-DT / math.log(case.beta)), **options(case, torch))
 
 
-def synaptic_neurons(case, neurons):
+def synaptic_neurons(case, neurons, **recurrent):
     import torch
     from rockpool.nn.modules import LIFTorch
 
-    decays = {"leak_mode": "decays", "alpha": constant(case.beta), "beta": constant(case.alpha)}
-    return LIFTorch((neurons, neurons), **decays, **options(case, torch))
+    decays = {"leak_mode": "decays", "alpha": constant(case.beta), "beta": constant(case.alpha or SYNAPSE_DECAY)}
+    return LIFTorch((neurons, neurons), **decays, **recurrent, **options(case, torch))
 
 
 def constant(value):

@@ -43,6 +43,7 @@ VARIANTS = {
 DEVICES = {"exodus": ("cuda",)}
 EXACT = {"default": ("subtract", "zero", "subtract-detached"), "exodus": ("subtract",)}
 SYNAPTIC = {"default": ("subtract", "zero", "subtract-detached")}
+RECURRENT = {"default": ("subtract", "zero", "subtract-detached")}
 RESETS = {
     "default": "MembraneReset, the reset to zero, is detached",
     "exodus": "EXODUS subtracts, with the gradient attached",
@@ -95,15 +96,17 @@ def neuron(case, variant):
     }
     library = exodus_layers() if variant == "exodus" else layers
     Neurons = library.LIF if decay else library.IAF
+    Recurrent = layers.LIFRecurrent if decay else layers.IAFRecurrent
     gain = 1.0
     if case.alpha:
         if not (0 < case.alpha < 1 and decay):
             raise Unsupported("alpha = exp(-1 / tau_syn) and beta must lie between 0 and 1")
         decay["tau_syn"], gain = -1 / math.log(case.alpha), 1 / case.alpha  # the current decays before it is read
 
-    def layer(neurons):
-        lif = Neurons(
+    def layer(neurons, kind=Neurons, **connection):
+        lif = kind(
             **decay,
+            **connection,
             spike_threshold=case.threshold,
             spike_fn=activation.SingleSpike,
             reset_fn=resets[case.profile](),
@@ -115,7 +118,11 @@ def neuron(case, variant):
             lif.tau_syn.requires_grad_(False)
         return lif
 
-    return Neuron(layer, gain, provider="exodus" if variant == "exodus" else "torch", reset=Neurons.reset_states)
+    def recurrent(own):
+        return layer(own.in_features, Recurrent, rec_connect=own)
+
+    provider = "exodus" if variant == "exodus" else "torch"
+    return Neuron(layer, gain, provider, reset=Neurons.reset_states, recurrent=recurrent)
 
 
 def slope_at(case, distance):

@@ -49,6 +49,7 @@ RESETS = {
     "state-leaky": "StateLeaky has no reset",
 }
 SYNAPTIC = {"unbind": ("zero-attached",)}
+RECURRENT = {"unbind": ("zero-attached",)}
 DEVIATION = {
     "leaky-parallel": "potentials below 0 are clipped by nn.RNN's ReLU",
     "defaults": "the reset subtracts the undecayed threshold one step late, without a gradient; arctangent surrogate",
@@ -72,9 +73,10 @@ def neuron(case, variant):
     if variant in ("step", "defaults"):
         return SteppedNeuron(lambda neurons: stepped(leaky(case, variant)))
     if case.alpha:
+        require(case, "RSynaptic with reset_delay=False adds a state to a missing one, and fails", is_recurrent=False)
         return Neuron(lambda neurons: synaptic(case))
     loop = {"compile-cell": compiled_loop, "index": indexed_loop}.get(variant, looped)
-    return Neuron(lambda neurons: loop(leaky(case, variant)))
+    return Neuron(lambda neurons: loop(leaky(case, variant)), recurrent=lambda own: recurrent(case, own))
 
 
 def build(case, weights, variant):
@@ -98,6 +100,29 @@ def synaptic(case):
         (current_now, potential), spikes = neuron.reset_mem(), []
         for x in current.unbind(0):
             spike, current_now, potential = neuron(x, current_now, potential)
+            spikes.append(spike)
+        return torch.stack(spikes)
+
+    return layer
+
+
+def recurrent(case, own):
+    """RLeaky with the immediate reset: the delayed one, its default, drops the input of the next step."""
+    neuron = snn.RLeaky(
+        beta=case.beta,
+        all_to_all=True,
+        linear_features=own.in_features,
+        threshold=case.threshold,
+        reset_mechanism=case.reset,
+        reset_delay=False,
+        spike_grad=spike_grad(case),
+    ).to(case.device)
+    neuron.recurrent = own
+
+    def layer(current):
+        (spike, potential), spikes = neuron.reset_mem(), []
+        for x in current.unbind(0):
+            spike, potential = neuron(x, spike, potential)
             spikes.append(spike)
         return torch.stack(spikes)
 

@@ -37,7 +37,8 @@ from snnbench.backends.torch import Neuron, compiled, stepped_network
 
 BACKEND = "torch"
 VARIANTS = {
-    "auto": "LIFNode, which on CUDA chooses its own kernel (the record names it); CUBALIFNode with a synaptic current",
+    "auto": "LIFNode, which on CUDA chooses its own kernel (the record names it); CUBALIFNode with a synaptic current; "
+    "step by step in a LinearRecurrentContainer where a layer is recurrent",
     "triton": "LIFNode with its Triton kernel",
     "cuda": "LIFNode with its CUDA kernel",
     "compile-cell": "LIFNode in single-step mode; the compiled step is called by a loop over time",
@@ -63,6 +64,7 @@ EXACT = {
     "old-torch": ("subtract", "zero", "subtract-detached", "zero-attached"),
 }
 SYNAPTIC = {"auto": ("subtract", "zero", "subtract-detached", "zero-attached")}
+RECURRENT = {"auto": ("subtract", "zero", "subtract-detached", "zero-attached")}
 RESETS = {"psn": "PSN has no reset", "sliding-psn": "SlidingPSN has no reset"}
 DEVIATION = {"defaults": "tau = 2: each step halves the potential and adds half of the input; sigmoid surrogate"}
 COMPILES = {"compile-cell": True}
@@ -114,14 +116,19 @@ def neuron(case, variant):
     if is_old_release:
         backend = options["backend"] = "cupy" if variant == "cupy" else "torch"
 
-    def node():
+    def node(**changes):
         if case.alpha:
             return synaptic(case).to(case.device)
-        return (IFNode if case.beta == 1 else LIFNode)(**options).to(case.device)
+        return (IFNode if case.beta == 1 else LIFNode)(**options | changes).to(case.device)
 
     def layer(neurons):
         wrap = {"compile-cell": Stepped, "memopt": checkpointed}.get(variant)
+        if case.alpha:
+            return Looped(node())
         return wrap(node()) if wrap else node()
+
+    def recurrent(own):
+        return Recurrent(node(step_mode="s"), own)
 
     def provider():
         if is_old_release:
@@ -137,7 +144,7 @@ def neuron(case, variant):
         except RuntimeError as error:
             raise Unavailable(f"SpikingJelly has no {variant} kernel here: {error}") from error
     block = (lambda linear: checkpointed(torch.nn.Sequential(linear, node()))) if variant == "memopt" else None
-    return Neuron(layer, provider=provider, reset=functional.reset_net, joined=block)
+    return Neuron(layer, provider=provider, reset=functional.reset_net, joined=block, recurrent=recurrent)
 
 
 def checkpointed(module):
@@ -152,7 +159,7 @@ def synaptic(case):
     reset = 0.0 if case.reset == "zero" else None
     node = CUBALIFNode(case.alpha, case.beta, case.threshold, reset, surrogate_function=surrogate(case))
     node.detach_reset = case.detach_reset  # the constructor has no argument for it
-    return Looped(node)
+    return node
 
 
 class Looped(torch.nn.Module):
@@ -164,6 +171,23 @@ class Looped(torch.nn.Module):
 
     def forward(self, current):
         return torch.stack([self.node(x) for x in current.unbind(0)])
+
+
+class Recurrent(torch.nn.Module):
+    """A single-step node in a LinearRecurrentContainer: its linear layer gets the current beside the node's spikes."""
+
+    def __init__(self, node, own):
+        from spikingjelly.activation_based.layer import LinearRecurrentContainer
+
+        super().__init__()
+        self.own, neurons = own, own.in_features
+        self.container = LinearRecurrentContainer(node, neurons, neurons, bias=False, step_mode="m")
+        del self.container.rc.weight
+        self.identity = torch.eye(neurons).to(own.weight)
+
+    def forward(self, current):
+        self.container.rc.weight = torch.cat([self.identity, self.own.weight], 1)
+        return self.container(current)
 
 
 class Stepped(torch.nn.Module):

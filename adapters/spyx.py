@@ -41,6 +41,7 @@ DEVIATION = {
 }
 EXACT = {"linear-outside": ("subtract",), "run": ("subtract",), "psu": ("none",)}
 SYNAPTIC = {"linear-outside": ("subtract",), "run": ("subtract",)}
+RECURRENT = {"linear-outside": ("subtract",), "run": ("subtract",)}
 VARIANTS = {
     "linear-outside": "Linear on the whole sequence, then CuBaLIF scanned by spyx.nn.run",
     "run": "Sequential(Linear, CuBaLIF) scanned by spyx.nn.run, as documented",
@@ -69,11 +70,15 @@ def build(case, weights, variant):
         neuron = spyx.experimental.ParallelResetLIF(shape, beta=case.beta, rngs=rngs, **shifted(case))
     elif variant == "psu":
         neuron = spyx.experimental.PSU_LIF(shape, beta=case.beta, **options)
+    elif case.is_recurrent:
+        neuron = spyx.nn.RCuBaLIF(shape, alpha=case.alpha, beta=case.beta, **options)
+        neuron.recurrent_w = nnx.Param(weights[0].recurrent.T)
     else:
         neuron = spyx.nn.CuBaLIF(shape, alpha=case.alpha, beta=case.beta, **options)
     layers = [*(linear_of(layer, rngs) for layer in weights), neuron]
     # beta and alpha are parameters too, but their gradients would be extra work
-    graph, params, fixed = nnx.split(spyx.nn.Sequential(*layers), lambda path, _: path[-1] in ("kernel", "bias"), ...)
+    trained = ("kernel", "bias", "recurrent_w")
+    graph, params, fixed = nnx.split(spyx.nn.Sequential(*layers), lambda path, _: path[-1] in trained, ...)
 
     def run(params, x):
         return spyx.nn.run(nnx.merge(graph, params, fixed), x)[0]
@@ -85,7 +90,9 @@ def build(case, weights, variant):
         return neuron.parallel(x) if variant in ("psu", "parallel-reset") else spyx.nn.run(neuron, x)[0]
 
     def linears(tree):
-        return [(layer["kernel"], layer["bias"]) for layer in nnx.to_pure_dict(tree).get("layers", {}).values()]
+        of_layers = nnx.to_pure_dict(tree).get("layers", {}).values()
+        arrays = {name: array for of_layer in of_layers for name, array in of_layer.items()}
+        return [tuple(arrays[name] for name in trained if name in arrays)] if arrays else []
 
     apply = run if variant in ("run", "defaults") else linear_outside
     return Network(apply, params, linears, transposed=True, by_step=apply is run)

@@ -15,6 +15,7 @@ from snnbench.cases.surrogate import FORMULAS
 BACKEND = "torch"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
+RECURRENT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 WAYS = ("compile", "cuda-graph", "amp")
 VARIANTS = {
     "unbind": "the current is unbound along time before the loop",
@@ -57,14 +58,18 @@ def shaped(case):
 def neuron(case, variant):
     spike = Spike.apply if case.surrogate == "fast_sigmoid" else shaped(case)
 
-    def layer(current):
-        v, spikes = torch.zeros_like(current[0]), []
+    def layer(current, own=None):
+        v = s = torch.zeros_like(current[0])
+        spikes = []
         if case.alpha:
             i = torch.zeros_like(v)
         for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
+            x = x if variant == "unbind" else current[t]
+            if own:
+                x = x + own(s)
             if case.alpha:
-                i = case.alpha * i + (x if variant == "unbind" else current[t])
-            u = case.beta * v + (i if case.alpha else x if variant == "unbind" else current[t])
+                i = case.alpha * i + x
+            u = case.beta * v + (i if case.alpha else x)
             s = spike(u - case.threshold, case.slope)
             spikes.append(s)
             if case.reset == "none":
@@ -74,4 +79,4 @@ def neuron(case, variant):
             v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return torch.stack(spikes)
 
-    return Neuron(lambda neurons: layer)
+    return Neuron(lambda neurons: layer, recurrent=lambda own: lambda current: layer(current, own))

@@ -26,7 +26,8 @@ PACKAGE = Path(snnbench.__file__).parent
 class Variant:
     """A variant of a library, as its file declares it. `built_as` is the variant that `build` gets.
 
-    `synaptic` are the profiles in which its neurons may have a synaptic current, the case's alpha. `way` is the
+    `synaptic` are the profiles in which its neurons may have a synaptic current, the case's alpha, and `recurrent`
+    those in which a layer may get its own spikes back. `way` is the
     harness's own way of running the network (WAYS), or empty. A variant that `compiles` takes far longer than others
     before its first pass.
     """
@@ -46,6 +47,7 @@ class Variant:
     needs: str | None = None
     compiles: bool = False
     synaptic: tuple[str, ...] = ()
+    recurrent: tuple[str, ...] = ()
     way: str = ""
 
     def refusal(self, case: Any) -> str:
@@ -58,6 +60,9 @@ class Variant:
         if case.alpha and case.profile not in self.synaptic:
             only = f"has it in {', '.join(self.synaptic)} only" if self.synaptic else "has none"
             return f"a synaptic current (alpha): this adapter {only}"
+        if case.is_recurrent and case.profile not in self.recurrent:
+            only = f"has one in {', '.join(self.recurrent)} only" if self.recurrent else "has none"
+            return f"a recurrent layer: this adapter {only}"
         return ""
 
     def run(self, way: str) -> "Variant":

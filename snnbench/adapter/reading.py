@@ -15,6 +15,7 @@
     PROVIDER = ("regex",)       patterns that names of kernels or operators that ran must match, or the answer is
                                 incorrect: the first in every pass, the others in training passes
     SYNAPTIC = ("zero",)        profiles in which its neurons may have a synaptic current, the case's alpha
+    RECURRENT = ("zero",)       profiles in which a layer may get its own spikes back
     COMPILES = True             a compiler takes a quarter of a minute or more before the first pass; left out otherwise
     NEEDS = "..."               a requirement that no package index has, and where to get it
     def neuron(case, variant): ...          returns the backend's Neuron, for a workload of neurons alone and, with
@@ -88,6 +89,7 @@ CONSTANTS = {
     "NEEDS": Constant("a sentence", _sentence),
     "COMPILES": Constant("True or False", lambda value: isinstance(value, bool)),
     "SYNAPTIC": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
+    "RECURRENT": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
 }
 
 

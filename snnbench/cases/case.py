@@ -52,11 +52,15 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A field's value is `fewest` to `most` numbers within `bounds`, joined by hyphens."""
+    """A field's value is `fewest` to `most` numbers within `bounds`, joined by hyphens.
+
+    All but the first may end in `mark`.
+    """
 
     bounds: Bounds
     fewest: int
     most: int
+    mark: str
 
 
 # Bounded, far above any possible run, because recordings hold the configs of strangers.
@@ -66,8 +70,10 @@ Positive = Annotated[float, Bounds(0, 1e9, above=True)]
 Fraction = Annotated[float, Bounds(0, 1)]
 Rate = Annotated[float, Bounds(0, 1, above=True)]
 WIDEST = 10**6
-Widths = Annotated[str, Joined(Bounds(1, WIDEST), 2, 100)]
-"""The width of the input and of each layer, such as 784-1000-10."""
+RECURRENT = "R"
+"""The mark of a recurrent layer."""
+Widths = Annotated[str, Joined(Bounds(1, WIDEST), 2, 100, RECURRENT)]
+"""The width of the input and of each layer, such as 784-1000-10; 700-256R-20 has a recurrent layer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +162,11 @@ class Case:
     def sites(self) -> int:
         """The number of layers of neurons."""
         return 1
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether a layer gets its own spikes back, a step later."""
+        return False
 
     @property
     def processes(self) -> int:

@@ -6,7 +6,7 @@ Time is the first axis of every array; the others are free, because neurons are 
     subtract: gu = (gs - reset_by * gv) * sg + gv          zero: gu = (gs - u * gv) * sg + gv * (0 where s > 0)
     none:     gu = gs * sg + gv
     gv = beta * gu; gi = gu + synapse * gi[t+1], or 0 where the neuron is refractory; dL/dx[t] = gain * gi
-    detach_reset drops the second term of the bracket.
+    detach_reset drops the second term of the bracket. In a recurrent layer gs includes R^T dL/dx[t+1] (recurrence.py).
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.cases import recurrence
 from snnbench.cases.case import Case
 from snnbench.cases.rule import Rule, rule_of
 from snnbench.cases.surrogate import FORMULAS
@@ -32,8 +33,8 @@ class Trace:
     decayed: Array
 
 
-def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trace:
-    """Run the neuron over `current` [T, ...].
+def forward(current: Array, neuron: Neuron, forced: Array | None = None, recurrent: Array | None = None) -> Trace:
+    """Run the neuron over `current` [T, ...], with `recurrent` weights [N, N] over currents [T, B, N].
 
     With `forced` spikes [T, ...] the reset follows the forced spikes instead of the neuron's own, except where they are
     NaN. So one difference between two implementations is counted once and does not start another trajectory.
@@ -44,6 +45,8 @@ def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trac
     v = np.zeros(current.shape[1:])
     i: Array | float = 0.0
     for t, x in enumerate(current):
+        if recurrent is not None and t:
+            x = x + spikes[t - 1] @ recurrent.T
         i = rule.cut(rule.synapse * i + rule.gain * x)
         if rule.refractory:
             i = np.where(rule.refusing(spikes, t), 0.0, i)
@@ -69,11 +72,16 @@ def slopes(trace: Trace, rule: Rule) -> Array:
 
 
 def backward(
-    cotangent: Array, trace: Trace, neuron: Neuron, given: Array | None = None, errors: Array | float = 0.0
+    cotangent: Array,
+    trace: Trace,
+    neuron: Neuron,
+    given: Array | None = None,
+    errors: Array | float = 0.0,
+    recurrent: Array | None = None,
 ) -> Array:
     """dL/dx [T, ...] for dL/ds = `cotangent` [T, ...]; ds/du is that of the trace unless it is `given`.
 
-    `errors` [T, ...] are added to dL/du of each step.
+    `errors` [T, ...] are added to dL/du of each step. With `recurrent` weights [N, N] all is [T, B, N].
     """
     rule = rule_of(neuron)
     through = slopes(trace, rule) if given is None else given
@@ -82,7 +90,10 @@ def backward(
     gv, gi = np.zeros(cotangent.shape[1:]), np.zeros(cotangent.shape[1:])
     for t in range(len(cotangent) - 1, -1, -1):
         u, s = trace.potential[t], trace.spikes[t]
-        gu = (cotangent[t] - rule.through_reset(u) * gv) * through[t] + gv * rule.kept_in_backward(s) + off[t]
+        gs = (
+            cotangent[t] if recurrent is None or t + 1 == len(cotangent) else cotangent[t] + gradient[t + 1] @ recurrent
+        )
+        gu = (gs - rule.through_reset(u) * gv) * through[t] + gv * rule.kept_in_backward(s) + off[t]
         gi = gu + rule.synapse * gi
         if rule.refractory:
             gi = np.where(rule.refusing(trace.spikes, t), 0.0, gi)
@@ -93,7 +104,10 @@ def backward(
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """dL/d(weight) [N, N] and dL/d(bias) [N] of every layer, and dL/d(input) [T, B, N]."""
+    """dL/d(weight) [N, M] and dL/d(bias) [N] of every layer, and dL/d(input) [T, B, M].
+
+    The weight of a recurrent layer is [N, M + N].
+    """
 
     weights: list[Array]
     biases: list[Array]
@@ -111,8 +125,9 @@ def network_forward(
         return [forward(inputs, neuron, forced)]
     traces: list[Trace] = []
     for number, (weight, bias) in enumerate(weights):
-        current = inputs @ weight.T + bias
-        traces.append(forward(current, neuron, forced if number == len(weights) - 1 else None))
+        forward_weight, recurrent = recurrence.split(weight, inputs.shape[2])
+        current = inputs @ forward_weight.T + bias
+        traces.append(forward(current, neuron, forced if number == len(weights) - 1 else None, recurrent))
         inputs = traces[-1].spikes
     return traces
 
@@ -125,9 +140,12 @@ def network_backward(
         return Gradients([], [], backward(cotangent, traces[0], neuron))
     by_weight, by_bias = [], []
     for number in reversed(range(len(weights))):
-        current = backward(cotangent, traces[number], neuron)
         entering = traces[number - 1].spikes if number else inputs
+        forward_weight, recurrent = recurrence.split(weights[number][0], entering.shape[2])
+        current = backward(cotangent, traces[number], neuron, recurrent=recurrent)
+        if recurrent is not None:
+            entering = recurrence.beside_own(entering, traces[number].spikes)
         by_weight.append(np.tensordot(current, entering, ((0, 1), (0, 1))))
         by_bias.append(current.sum((0, 1)))
-        cotangent = current @ weights[number][0]
+        cotangent = current @ forward_weight
     return Gradients(by_weight[::-1], by_bias[::-1], cotangent)

@@ -84,7 +84,7 @@ class Choice:
         given = self.neurons or []
         if all(each.isdecimal() for each in given):
             return {"neurons": [int(each) for each in given]}
-        if all(re.fullmatch(r"\d+(-\d+)+", each) for each in given):
+        if all(re.fullmatch(r"\d+(-\d+R?)+", each) for each in given):
             return {"widths": given}
         expected = "expected the neurons of every layer, such as 256, or the widths of input and layers: 784-1000-10"
         raise typer.BadParameter(f"{', '.join(given)}: {expected}", param_hint="-N")

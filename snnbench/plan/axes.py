@@ -88,23 +88,25 @@ def _axis(name: str, kind: Any, workload: str) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """The value in a list, if it is a list of numbers."""
-    is_one = isinstance(value, list | tuple) and value and all(isinstance(each, int) for each in value)
+    """The value in a list, if it is a list of numbers, each of which may have a mark: [700, "256R", 20]."""
+    is_one = isinstance(value, list | tuple) and value and all("-" not in str(each) for each in value)
+    is_one = is_one and not any(isinstance(each, list | tuple) for each in value)
     return [value] if is_one else value
 
 
 def _joined(value: Any, joined: Joined) -> str:
     """Numbers joined by hyphens, of a list or of such a text."""
-    numbers = list(value) if isinstance(value, list | tuple) else str(value).split("-")
+    first, *others = map(str, value) if isinstance(value, list | tuple) else str(value).split("-")
     low, high = int(joined.bounds.low), int(joined.bounds.high)
+    plain = [first, *(each.removesuffix(joined.mark) for each in others)]
     try:
-        within = [low <= int(number) <= high and str(int(number)) == str(number) for number in numbers]
+        within = [low <= int(number) <= high and str(int(number)) == number for number in plain]
     except ValueError:
         within = []
     if not (all(within) and joined.fewest <= len(within) <= joined.most):
         expected = f"should be {joined.fewest} to {joined.most} numbers from {low} to {high}, such as 784-1000-10"
-        raise PydanticCustomError("joined", expected)
-    return "-".join(map(str, numbers))
+        raise PydanticCustomError("joined", f"{expected} or, with a recurrent layer, 700-256{joined.mark}-20")
+    return "-".join([first, *others])
 
 
 def _checked(name: str, hint: Any) -> Any:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import reference
+from snnbench.cases import recurrence, reference
 from snnbench.cases.case import Case
 from snnbench.cases.reference import Gradients, Trace
 from snnbench.cases.rule import Rule
@@ -38,12 +38,17 @@ PARTIAL = 16
 LARGEST = {"float64": 1.8e308, "float32": 3.4e38, "bfloat16": 3.4e38, "float16": 65504.0}
 
 
-def errors(current: Array, trace: Trace, cotangent: Array, rule: Rule, case: Case) -> Iterator[Array]:
-    """The error of dL/d(current) [T, ...] in each run, for dL/d(spikes) = `cotangent` [T, ...] and a trace's spikes."""
+def errors(
+    current: Array, trace: Trace, cotangent: Array, rule: Rule, case: Case, recurrent: Array | None = None
+) -> Iterator[Array]:
+    """The error of dL/d(current) [T, ...] in each run, for dL/d(spikes) = `cotangent` [T, ...] and a trace's spikes.
+
+    The current includes what comes through `recurrent` weights.
+    """
     random = np.random.Generator(np.random.Philox(case.seed))
-    gradient = reference.backward(cotangent, trace, rule)
+    gradient = reference.backward(cotangent, trace, rule, recurrent=recurrent)
     for _ in range(RUNS):
-        yield _rounded(current, trace, cotangent, gradient, rule, case, random) - gradient
+        yield _rounded(current, trace, cotangent, gradient, rule, case, random, recurrent) - gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +79,20 @@ class Backpropagation:
         """The gradients if each operation of the neurons is off by a random part of its roundoff."""
         by_weight, by_bias, cotangent = [], [], self.cotangent
         for number in reversed(range(len(self.traces))):
-            entering = self.traces[number - 1].spikes if number else self.inputs
-            current = entering
+            entering, trace = self.traces[number - 1].spikes if number else self.inputs, self.traces[number]
+            current, recurrent = entering, None
             if self.layers:
                 weight, bias = self.layers[number]
+                forward_weight, recurrent = recurrence.split(weight, entering.shape[2])
+                entering = entering if recurrent is None else recurrence.beside_own(entering, trace.spikes)
                 current = entering @ weight.T + bias
-            gradient = reference.backward(cotangent, self.traces[number], self.rule)
-            rounded = _rounded(current, self.traces[number], cotangent, gradient, self.rule, self.case, random)
+            gradient = reference.backward(cotangent, trace, self.rule, recurrent=recurrent)
+            rounded = _rounded(current, trace, cotangent, gradient, self.rule, self.case, random, recurrent)
             if not self.layers:
                 return Gradients([], [], rounded)
             by_weight.append(np.tensordot(rounded, entering, ((0, 1), (0, 1))))
             by_bias.append(rounded.sum((0, 1)))
-            cotangent = rounded @ weight
+            cotangent = rounded @ forward_weight
         return Gradients(by_weight[::-1], by_bias[::-1], cotangent)
 
 
@@ -110,6 +117,7 @@ def _rounded(
     rule: Rule,
     case: Case,
     random: np.random.Generator,
+    recurrent: Array | None = None,
 ) -> Array:
     """dL/d(current) if each operation is off by a random part of its roundoff: the parameters of a backward pass."""
     unit, smallest = UNIT_ROUNDOFF[case.dtype], SMALLEST[case.dtype]
@@ -146,11 +154,18 @@ def _rounded(
         distance = moved.potential - near.threshold
         through = reference.slope_at(distance + off(distance, distance), near)
     through = through + off(through, through, through, reference.slope_at(0.0, rule))
-    arriving = rule.beta * np.append(gradient[1:], np.zeros_like(gradient[:1]), 0) / rule.gain
+    later = np.append(gradient[1:], np.zeros_like(gradient[:1]), 0)
+    of_products: Array | float = 0.0
+    given = cotangent
+    if recurrent is not None:
+        through_weights = later @ recurrent
+        given = cotangent + through_weights
+        of_products = of_chance(through_weights, case) * random.normal(size=current.shape) * through
+    arriving = rule.beta * later / rule.gain
     reset = rule.through_reset(trace.potential) * arriving
     kept = arriving * np.stack([np.broadcast_to(rule.kept_in_backward(s), s.shape) for s in trace.spikes])
-    of_gradient = off(cotangent * through, reset * through, reset * through, kept, kept, gradient / rule.gain)
-    return reference.backward(cotangent, moved, near, through, of_gradient)
+    of_gradient = off(given * through, reset * through, reset * through, kept, kept, gradient / rule.gain)
+    return reference.backward(cotangent, moved, near, through, of_gradient + of_products, recurrent)
 
 
 def _off(right: Gradients, rounded: Gradients) -> Gradients:

@@ -4,13 +4,13 @@ Each mistake is tried on the whole exam, where nothing is rounded. The first tha
 does, nothing is: a guess would send its reader the wrong way.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import reference
+from snnbench.cases import recurrence, reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Reset
 from snnbench.cases.problem import Problem
@@ -22,6 +22,13 @@ Array = NDArray[np.float64]
 Layers = list[tuple[Array, Array]]
 STATE_KEPT = "pass 1 is right, pass 2 is not: state is kept between passes; give Neuron a reset"
 WRONG_SIGN = "every gradient has the wrong sign"
+ONE_WAY = "no gradient goes back through the recurrent weights"
+OWN_WEIGHTS: dict[str, Callable[[Array], Array]] = {
+    "the recurrent weights are left out": np.zeros_like,
+    "the recurrent weights are transposed": np.transpose,
+    "no neuron gets its own spikes back": lambda own: own * (1 - np.eye(len(own))),
+}
+"""Mistakes with the recurrent weights [N, N], and what becomes of them."""
 STEPS = 8
 """Steps of the first wrong neuron that are shown."""
 SAME = 1e-4
@@ -45,8 +52,10 @@ def of_gradient(problem: Problem, which: int, cotangent: int, answer: Answer) ->
     layers, inputs, rule = _float64(problem.layers()), problem.input(which).astype(np.float64), rule_of(problem.case)
     arriving = problem.cotangent(cotangent).astype(np.float64)
     traces = reference.network_forward(layers, inputs, rule)
-    for words, other in _mistakes_of_gradients(rule):
-        expected = reference.network_backward(layers, inputs, traces, arriving, other).input
+    tried = [(words, layers, other) for words, other in _mistakes_of_gradients(rule)]
+    tried += [(ONE_WAY, _own_weights(layers, inputs, np.zeros_like), rule)] if problem.case.is_recurrent else []
+    for words, given, other in tried:
+        expected = reference.network_backward(given, inputs, traces, arriving, other).input
         if np.linalg.norm(answer.input - expected) <= SAME * size:
             return words
     expected = reference.network_backward(layers, inputs, traces, arriving, rule).input
@@ -80,8 +89,12 @@ def _mistakes_of_spikes(layers: Layers, inputs: Array, rule: Rule, before: Array
         if name != rule.reset:
             yield f"the reset {words}", spikes(replace(rule, reset=name))
     yield "nothing is reset", spikes(replace(rule, reset="none"))
-    for name, words in resets.items():
-        yield f"the reset {words}, one step late", _late_reset(layers, inputs, replace(rule, reset=name))
+    if any(own is not None for *_, own in recurrence.split_all(layers, inputs.shape[2])):
+        for words, change in OWN_WEIGHTS.items():
+            yield words, spikes(rule, _own_weights(layers, inputs, change))
+    else:
+        for name, words in resets.items():
+            yield f"the reset {words}, one step late", _late_reset(layers, inputs, replace(rule, reset=name))
     if rule.synapse:
         yield "the synaptic current lasts one step only", spikes(replace(rule, synapse=0.0))
         yield "alpha is applied after the sum", spikes(replace(rule, gain=rule.gain * rule.synapse))
@@ -101,6 +114,12 @@ def _mistakes_of_spikes(layers: Layers, inputs: Array, rule: Rule, before: Array
     samples = inputs.swapaxes(0, 1).reshape(-1, 1, inputs.shape[2])
     in_a_row = spikes(rule, entering=samples).reshape(inputs.shape[1], inputs.shape[0], -1).swapaxes(0, 1)
     yield "the state of a sample goes on in the next sample of the batch", in_a_row
+
+
+def _own_weights(layers: Layers, inputs: Array, change: Callable[[Array], Array]) -> Layers:
+    """The layers with other recurrent weights."""
+    parts = recurrence.split_all(layers, inputs.shape[2])
+    return [(weight if own is None else np.concatenate([weight, change(own)], 1), bias) for weight, bias, own in parts]
 
 
 def _late_reset(layers: Layers, inputs: Array, rule: Rule) -> Array:

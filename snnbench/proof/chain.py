@@ -88,4 +88,4 @@ def _passed_on(name: str, array: NDArray[np.generic] | None, shape: tuple[int, .
     """A layer's answer as the input of the next layer. Raises Incorrect."""
     if array is None or array.shape != shape:
         raise Incorrect(f"{name}: got shape {'none' if array is None else list(array.shape)}, expected {list(shape)}")
-    return np.ascontiguousarray(array, np.float32)
+    return np.ascontiguousarray(array, np.float64 if array.dtype == np.float64 else np.float32)

@@ -25,12 +25,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input of a case: its currents in float64 from `source`, and the `cotangent` [T, B, N] of its spikes."""
+    """One input of a case: its currents in float64 from `source`, and the `cotangent` [T, B, N] of its spikes.
+
+    With `recurrent` weights [N, N] the source has the answer's own spikes, and a sample with gradients has all neurons.
+    """
 
     case: Case
     rule: Rule
     source: Source
     cotangent: NDArray[np.float32]
+    recurrent: Array | None = None
 
     def cotangent_of(self, sample: Sample) -> Array:
         """The cotangent [T, b, n] of a sample, rounded as the case's numbers are."""
@@ -48,7 +52,8 @@ class Followed:
     @cached_property
     def gradient(self) -> Array:
         """dL/d(current) [T, b, n]."""
-        return reference.backward(self._input.cotangent_of(self.sample), self.trace, self._input.rule)
+        given = self._input
+        return reference.backward(given.cotangent_of(self.sample), self.trace, given.rule, recurrent=given.recurrent)
 
     def weight_gradient(self, linear: FirstLayer) -> Array:
         """The rows [n, N] of the linear layer's weight gradient, if the sample has the whole batch."""
@@ -60,7 +65,8 @@ class Followed:
     def errors(self) -> list[Array]:
         """The errors of `gradient` by rounding, in several runs."""
         given, of = self._input, self.sample
-        return list(amplification.errors(of.current, self.trace, given.cotangent_of(of), given.rule, given.case))
+        arriving = given.cotangent_of(of)
+        return list(amplification.errors(of.current, self.trace, arriving, given.rule, given.case, given.recurrent))
 
     @cached_property
     def input_gradient(self) -> Array:
@@ -86,7 +92,12 @@ class Followed:
 
     @cached_property
     def reruns(self) -> list[list[Jump]]:
-        """The runs with another spike at the steps where rounding decides it, step by step."""
+        """The runs with another spike at the steps where rounding decides it, step by step.
+
+        None with recurrence, where another spike changes all neurons.
+        """
+        if self._input.recurrent is not None:
+            return []
         rule = self._input.rule
         near = rule.distance(self.trace.potential) <= FARTHEST * rule.threshold
         near &= rule.distance(self.trace.potential) <= self.margin(near)

@@ -15,6 +15,7 @@ from snnbench.cases import reference
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Graph, Problem
 from snnbench.cases.rule import rule_of
+from snnbench.cases.surrogate import JUMPS
 from snnbench.proof import amplification
 from snnbench.proof.comparison import UNPROVABLE, moved
 from snnbench.proof.tolerance import out_of_window, round_to
@@ -48,6 +49,10 @@ def _small(case: Case) -> Case:
 @cache
 def _reason(case: Case) -> str:
     workload = workloads.of(case)
+    if case.is_recurrent and case.surrogate in JUMPS:
+        return (
+            f"rounding decides on a side of {case.surrogate}'s jump, which a recurrent layer passes on to all neurons"
+        )
     if case.is_fed or isinstance(problem := workload.Problem(case), Graph):
         return ""
     with np.errstate(all="ignore"):  # a gradient may overflow

@@ -81,7 +81,10 @@ class GivenCurrents:
 
 @dataclass(frozen=True, slots=True)
 class FirstLayer:
-    """Currents from a linear layer: its weight and bias, its `inputs` [T, B, N], and the rule of its neurons."""
+    """Currents from a linear layer: its weight and bias, its `inputs` [T, B, N], and the rule of its neurons.
+
+    The inputs of a recurrent layer have its own spikes beside what enters (cases/recurrence.py).
+    """
 
     layer: Layer
     inputs: NDArray[np.float32]
@@ -98,8 +101,8 @@ class FirstLayer:
         of_batch = inputs if np.array_equal(batch, np.arange(case.batch)) else inputs[:, batch]
         for part in weight_slices(len(neurons)):
             chosen, offset = self._rounded(neurons[part])
-            for steps in blocks(case.time_steps, len(batch) * case.entering):
-                entering = of_batch[steps].reshape(-1, case.entering).astype(np.float64)
+            for steps in blocks(case.time_steps, len(batch) * inputs.shape[2]):
+                entering = of_batch[steps].reshape(-1, inputs.shape[2]).astype(np.float64)
                 current[steps, :, part] = (entering @ chosen + offset).reshape(-1, len(batch), len(offset))
         return Sample(batch, neurons, current)
 
@@ -119,10 +122,10 @@ class FirstLayer:
 
     def weight_gradient(self, gradient: Array) -> Array:
         """Rows [n, N] of the weight gradient for gradients of the current [T, B, n]."""
-        case = self.case
-        total = np.zeros((gradient.shape[2], case.entering))
-        for steps in blocks(case.time_steps, case.batch * case.entering):
-            entering = self.inputs[steps].reshape(-1, case.entering).astype(np.float64)
+        case, width = self.case, self.inputs.shape[2]
+        total = np.zeros((gradient.shape[2], width))
+        for steps in blocks(case.time_steps, case.batch * width):
+            entering = self.inputs[steps].reshape(-1, width).astype(np.float64)
             total += gradient[steps].reshape(len(entering), -1).T @ entering
         return total
 
@@ -131,7 +134,7 @@ class FirstLayer:
         rows = gradient.reshape(-1, gradient.shape[2])
         total = np.zeros((len(rows), self.case.entering))
         for part in weight_slices(self.case.neurons):
-            chosen = round_to(self.layer[0][part], self.case.product_format)
+            chosen = round_to(self.layer[0][part, : self.case.entering], self.case.product_format)
             total += rows[:, part] @ self.rule.weights(chosen)
         return total.reshape(*gradient.shape[:2], -1)
 

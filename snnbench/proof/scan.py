@@ -92,7 +92,7 @@ class Scan:
 def knows(case: Case, rule: Rule) -> bool:
     """Whether a scan knows this rule and the shape of the case: one layer, without a synapse or fixed point."""
     is_plain = not (rule.synapse or rule.refractory or rule.unit or rule.weight_step) and rule.most_spikes == 1
-    return is_plain and case.sites == 1 and case.dtype not in HALVES
+    return is_plain and case.sites == 1 and case.dtype not in HALVES and not case.is_recurrent
 
 
 class Scanner:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import reference
+from snnbench.cases import recurrence, reference
 from snnbench.cases.answer import Answer, Held
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Layer, Problem
@@ -80,14 +80,27 @@ class SpotCheck:
         self.inputs = problem.input(which)
         if not (problem.enters_as_spikes or self.case.is_exact_format):
             self.inputs = round_to(self.inputs, self.case.product_format).astype(np.float32)
-        self._linear = FirstLayer(self.layers[0], self.inputs, self.case, self.rule) if self.layers else None
-        self._source: Source = self._linear or GivenCurrents(self.inputs, self.case, self.rule)
         self._cotangent = problem.cotangent(which if cotangent is None else cotangent)
+        self._take(self.inputs)
         # A library may hold the decay in 16 bits; that is no other neuron.
         self._is_other_neuron = replace(self.rule, beta=self.case.beta) != rule_of(self.case)
         self._given = network
-        self._input = Input(self.case, self.rule, self._source, self._cotangent)
+
+    def _take(self, inputs: NDArray[np.float32], recurrent: Array | None = None) -> None:
+        """Compare with the reference on these `inputs` of the first layer from here on."""
+        self._linear = FirstLayer(self.layers[0], inputs, self.case, self.rule) if self.layers else None
+        self._source: Source = self._linear or GivenCurrents(inputs, self.case, self.rule)
+        self._input = Input(self.case, self.rule, self._source, self._cotangent, recurrent)
         self._followed: dict[str, Followed] = {}
+        self.__dict__.pop("_few", None)
+
+    def _take_spikes(self, spikes: NDArray[np.generic]) -> None:
+        """Give a recurrent layer these spikes [T, B, N] of its own: its neurons are then independent, but backward."""
+        if not self.case.is_recurrent or self.case.sites > 1:
+            return
+        _, recurrent = recurrence.split(self.layers[0][0], self.case.entering)
+        own = recurrence.beside_own(self.inputs, np.asarray(spikes, np.float32))
+        self._take(own, round_to(np.asarray(recurrent), self.case.product_format))
 
     def tolerance(self, summed: int) -> float:
         """Relative error allowed in a gradient whose entries are sums of so many terms."""
@@ -106,6 +119,7 @@ class SpotCheck:
             nothing = np.broadcast_to(0.0, self.case.shape)
             compare_spikes(finding, answer.spikes, nothing, nothing, self.rule)
         elif self.case.sites == 1:
+            self._take_spikes(answer.spikes)
             self._parts(finding, answer, answer.spikes)
         else:
             self._network.check(finding, answer, answer.spikes, self.tolerance)

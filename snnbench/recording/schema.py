@@ -22,7 +22,7 @@ FLOOR = {"flops", "least_bytes", "floor_ns", "times_floor"}
 
 Attempt = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,100}$")]
-JoinedSizes = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}(-[1-9][0-9]{0,6}){1,99}$")]
+JoinedSizes = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}(-[1-9][0-9]{0,6}R?){1,99}$")]
 PhaseName = Literal[workloads.PHASES]  # type: ignore[valid-type]
 
 

@@ -68,10 +68,11 @@ class Peaks:
         """Measure these peaks. The operands exist only during this call: no reference cycle holds them."""
         started = self.clock()
         runs: dict[str, Run] = {}
-        for before, operands in workloads.of(self.case).operands(self.case, PATTERN_ROWS).items():
-            made = self.backend.peaks(*operands, self.copied_bytes, self.case.time_steps * self.case.batch)
+        workload = workloads.of(self.case)
+        for before, operands in workload.operands(self.case, PATTERN_ROWS).items():
+            made = self.backend.peaks(*operands, self.copied_bytes, workload.product_rows(self.case, before))
             runs |= {name if name in (COPY, CALL) else f"{before}{name}": run for name, run in made.items()}
-        if kinds := workloads.of(self.case).convolutions(self.case):
+        if kinds := workload.convolutions(self.case):
             runs |= self.backend.convolutions(kinds, self.case.time_steps * self.case.batch)
         busy = self._phase(runs[next(iter(self.by_name))])
         timing.keep_busy(busy, self.busy_ns, self.clock)  # the operands took the host seconds, and the card idled

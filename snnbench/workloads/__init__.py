@@ -64,6 +64,9 @@ class Workload(Protocol):
     def pipeline_blocks(self, case: Any, split: str) -> int | None:
         """The blocks of a pipeline."""
 
+    def product_rows(self, case: Any, prefix: str) -> int:
+        """The rows of products whose names begin so."""
+
     def convolutions(self, case: Any) -> Mapping[str, Any]:
         """A convolution of each kind."""
 
@@ -73,7 +76,7 @@ class Workload(Protocol):
 
 def _whole(module: ModuleType) -> Workload:
     """The workload of a module, which gets the defaults of parts that it lacks."""
-    for name in ("PACKAGES", "OVERRIDES", "IMPLIED_BY", "pipeline_blocks", "convolutions", "prepare"):
+    for name in ("PACKAGES", "OVERRIDES", "IMPLIED_BY", "pipeline_blocks", "product_rows", "convolutions", "prepare"):
         if not hasattr(module, name):
             setattr(module, name, getattr(defaults, name))
     return cast(Workload, module)

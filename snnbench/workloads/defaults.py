@@ -19,6 +19,12 @@ def pipeline_blocks(case: Any, split: str) -> int | None:
     return None
 
 
+def product_rows(case: Any, prefix: str) -> int:
+    """The rows of products whose names begin so: those of all steps."""
+    rows: int = case.time_steps * case.batch
+    return rows
+
+
 def convolutions(case: Any) -> Mapping[str, Any]:
     """A convolution of each kind in a case, with the shape of the image that enters; empty if it has none.
 

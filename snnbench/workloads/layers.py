@@ -1,12 +1,15 @@
-"""The workload `layers`: that of `linear_lif` with layers of different widths, such as 784-1000-10.
+"""The workload `layers`: that of `linear_lif` with layers of different widths, such as 784-1000-10 or 700-256R-20.
 
-Its floor has the products of each layer, measured in their own shapes.
+Its floor has the products of each layer, measured in their own shapes. The spikes of a recurrent layer go through its
+weights R step by step, and so does their gradient, so there are 2 (T - 1) products of [B, N] and [N, N] in a row. The
+gradient of R is one product of [N, T B] and [T B, N].
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from snnbench.cases.case import Fraction, Widths
+from snnbench.cases.case import RECURRENT, Fraction, Widths
 from snnbench.cases.problem import EXAM_SHAPE
 from snnbench.workloads import linear_lif
 from snnbench.workloads.linear_lif import Problem, Stack
@@ -22,7 +25,7 @@ EXAM_ALPHA = 0.5
 It is the exam's beta, too: only the spot check, at full size, tells the two decays apart.
 """
 builder, exams, operands = linear_lif.builder, linear_lif.exams, linear_lif.operands
-products, product_flops = linear_lif.products, linear_lif.product_flops
+products, product_flops, product_rows = linear_lif.products, linear_lif.product_flops, linear_lif.product_rows
 least_values, static_values = linear_lif.least_values, linear_lif.static_values
 
 __all__ = ["Problem"]
@@ -30,7 +33,7 @@ __all__ = ["Problem"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case(Stack):
-    """A stack of layers; `widths` are those of the input and of each layer.
+    """A stack of layers; `widths` are those of the input and of each layer, of which recurrent ones are marked.
 
     The neurons have a synaptic current, which keeps the share `alpha` of itself per step; with 0 they have none.
     """
@@ -50,7 +53,22 @@ class Case(Stack):
     @property
     def layer_widths(self) -> tuple[int, ...]:
         """The width of the input, and of each layer."""
-        return tuple(map(int, self.widths.split("-")))
+        return tuple(int(width.removesuffix(RECURRENT)) for width in self.widths.split("-"))
+
+    @property
+    def recurrent_layers(self) -> tuple[bool, ...]:
+        """Whether each layer is recurrent."""
+        return tuple(width.endswith(RECURRENT) for width in self.widths.split("-")[1:])
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether a layer is recurrent."""
+        return any(self.recurrent_layers)
+
+    @property
+    def is_judged_by_layer(self) -> bool:
+        """Whether it is deep, or a hidden spike that rounding moves goes back into its own layer."""
+        return super(Case, self).is_judged_by_layer or (self.sites > 1 and self.is_recurrent)
 
     @property
     def neurons(self) -> int:
@@ -59,17 +77,22 @@ class Case(Stack):
 
     def cut(self, start: int, count: int) -> Self:
         """The case of so many layers from the one of number `start` on."""
-        return self._with_widths(self.layer_widths[start : start + count + 1])
+        return self._with_widths(self.layer_widths[start:], self.recurrent_layers[start : start + count])
 
     def of_exam(self, layers: int) -> Self:
         """The case in the shape of the exam, with so many layers."""
         sizes = {name: size for name, size in EXAM_SHAPE.items() if name != "neurons"}
         alpha = EXAM_ALPHA if self.alpha else 0.0
-        return self._with_widths(EXAM_WIDTHS[: layers + 1]).with_(**sizes, alpha=alpha)
+        marks = self.recurrent_layers[:layers]
+        if self.is_recurrent and not any(marks):
+            marks = (True, *marks[1:])
+        return self._with_widths(EXAM_WIDTHS, marks).with_(**sizes, alpha=alpha)
 
     def narrowed(self, neurons: int) -> Self:
         """The same work with so many neurons in a layer at most."""
-        return self._with_widths(tuple(min(neurons, width) for width in self.layer_widths))
+        return self._with_widths(tuple(min(neurons, width) for width in self.layer_widths), self.recurrent_layers)
 
-    def _with_widths(self, widths: tuple[int, ...]) -> Self:
-        return self.with_(widths="-".join(map(str, widths)))
+    def _with_widths(self, widths: Sequence[int], recurrent: Sequence[bool]) -> Self:
+        """The case of so many layers as `recurrent` has, with the first of these widths."""
+        marked = [f"{width}{RECURRENT * mark}" for width, mark in zip(widths[1:], recurrent, strict=False)]
+        return self.with_(widths="-".join([str(widths[0]), *marked]))

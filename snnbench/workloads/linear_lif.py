@@ -41,6 +41,8 @@ InputKind = Literal["spikes", "gaussian"]
 WEIGHT_SCALE = 0.9
 """Standard deviation of the current that a layer gets from its input: about 0.14 spikes per step at beta = 0.9."""
 BIAS_SCALE = 0.05
+RECURRENT_SCALE, RECURRENT_RATE = 0.5, 0.15
+"""Standard deviation of the current that a recurrent layer gets from its own spikes, at so many spikes per step."""
 DEEPEST_WHOLE = 2
 """The most layers in float32 whose whole answer is predicted: each layer more puts more samples on another path."""
 
@@ -71,6 +73,17 @@ class Stack(case.Case):
         """The case in the shape of the exam, with so many layers."""
 
     @property
+    def recurrent_layers(self) -> tuple[bool, ...]:
+        """Whether each layer is recurrent."""
+        return (False,) * self.sites
+
+    @property
+    def weight_shapes(self) -> tuple[tuple[int, int], ...]:
+        """[N_out, N_in] of each layer's weight; a recurrent layer has its own spikes as further inputs."""
+        shapes = zip(self.layer_widths[1:], self.layer_widths, self.recurrent_layers, strict=False)
+        return tuple((leaving, entering + leaving * recurrent) for leaving, entering, recurrent in shapes)
+
+    @property
     def sites(self) -> int:
         """The number of layers."""
         return len(self.layer_widths) - 1
@@ -83,7 +96,7 @@ class Stack(case.Case):
     @property
     def fan_in(self) -> int:
         """A current is a sum over all inputs of its layer."""
-        return max(self.layer_widths[:-1])
+        return max(entering for _, entering in self.weight_shapes)
 
     @property
     def fan_out(self) -> int:
@@ -148,7 +161,10 @@ class Problem(problem.Stack):
     case: Stack
 
     def layers(self) -> list[Layer]:
-        """Weight [N_out, N_in] and bias [N_out] of each layer, float32; `drive` times the case's."""
+        """Weight [N_out, N_in] and bias [N_out] of each layer, float32; `drive` times the case's.
+
+        A recurrent layer's weight is [N_out, N_in + N_out] (cases/recurrence.py).
+        """
         return self._once("layers", 0, self._layers)
 
     @property
@@ -222,22 +238,40 @@ def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
 def products(case: Stack, phase: str) -> dict[str, int]:
     """The number of each product in a pass of a phase."""
     count: dict[str, int] = {}
-    for number, (entering, leaving) in enumerate(pairwise(case.layer_widths)):
-        forward, backward = (
-            ["current"],
-            ["weight_gradient", *(["input_gradient"] if number or case.input_gradient else [])],
-        )
-        of_phase = {"inference": forward, "forward": forward, "backward": backward, "train": forward + backward}
-        for name in of_phase[phase]:
-            named = f"{_prefix(case, entering, leaving)}{name}"
-            count[named] = count.get(named, 0) + 1
+    sizes = zip(pairwise(case.layer_widths), case.recurrent_layers, strict=True)
+    for number, ((entering, leaving), is_recurrent) in enumerate(sizes):
+        prefix, steps = _prefix(case, entering, leaving), case.time_steps - 1
+        there, back = {f"{prefix}current": 1}, {f"{prefix}weight_gradient": 1}
+        if number or case.input_gradient:
+            back[f"{prefix}input_gradient"] = 1
+        if is_recurrent:
+            there[f"{_step(leaving)}current"] = back[f"{_step(leaving)}input_gradient"] = steps
+            own = f"{_prefix(case, leaving, leaving)}weight_gradient"
+            back[own] = back.get(own, 0) + 1
+        of_phase = {"inference": [there], "forward": [there], "backward": [back], "train": [there, back]}
+        for name, times in ((name, times) for part in of_phase[phase] for name, times in part.items() if times):
+            count[name] = count.get(name, 0) + times
     return count
 
 
 def product_flops(case: Stack, name: str) -> int:
     """FLOPs of one product; the three products of a layer have the same number."""
-    entering, leaving = next(pair for pair in pairwise(case.layer_widths) if name.startswith(_prefix(case, *pair)))
-    return 2 * case.time_steps * case.batch * entering * leaving
+    rows, entering, leaving = next(size for prefix, size in _sizes(case).items() if name.startswith(prefix))
+    return 2 * rows * entering * leaving
+
+
+def _sizes(case: Stack) -> dict[str, tuple[int, int, int]]:
+    """The (rows, N_in, N_out) of each kind of product, by what stands before its name."""
+    marked = zip(case.layer_widths[1:], case.recurrent_layers, strict=True)
+    recurrent = [width for width, is_recurrent in marked if is_recurrent]
+    steps = {_step(width): (case.batch, width, width) for width in recurrent}
+    pairs = [*pairwise(case.layer_widths), *((width, width) for width in recurrent)]
+    return steps | {_prefix(case, *pair): (case.time_steps * case.batch, *pair) for pair in pairs}
+
+
+def _step(neurons: int) -> str:
+    """What stands before the name of a product of one time step of a recurrent layer."""
+    return f"{neurons}R."
 
 
 def _prefix(case: Stack, entering: int, leaving: int) -> str:
@@ -247,17 +281,16 @@ def _prefix(case: Stack, entering: int, leaving: int) -> str:
 
 def least_values(case: Stack, phase: str) -> int:
     """Numbers that a pass of a phase must at least read and write."""
-    rows, weights = (
-        case.time_steps * case.batch,
-        [entering * leaving for entering, leaving in pairwise(case.layer_widths)],
-    )
+    rows = case.time_steps * case.batch
+    weights = [entering * leaving for leaving, entering in case.weight_shapes]
     trains, parameters = rows * (case.entering + case.neurons), sum(weights) + sum(case.layer_widths[1:])
     gradients = parameters + rows * case.entering * case.input_gradient
     match phase:
         case "inference" | "forward":
             return trains + parameters
         case "backward":
-            return trains + sum(weights[not case.input_gradient :]) + gradients
+            first = case.layer_widths[0] * case.layer_widths[1]  # whose weight is read for the input's gradient only
+            return trains + sum(weights) - first * (not case.input_gradient) + gradients
         case "train":
             return trains + rows * case.neurons + parameters + gradients
     raise ValueError(f"{phase!r} is no phase")
@@ -265,8 +298,14 @@ def least_values(case: Stack, phase: str) -> int:
 
 def static_values(case: Stack) -> int:
     """Numbers in the weights and the input, which exist before a pass."""
-    weights = sum(entering * leaving for entering, leaving in pairwise(case.layer_widths))
+    weights = sum(entering * leaving for leaving, entering in case.weight_shapes)
     return weights + case.time_steps * case.batch * case.entering
+
+
+def product_rows(case: Stack, prefix: str) -> int:
+    """The rows of products whose names begin so: those of all steps, or of one step of a recurrent layer."""
+    rows, *_ = _sizes(case)[prefix]
+    return rows
 
 
 def operands(case: Stack, rows: int) -> dict[str, tuple[Array, Array, Array]]:
@@ -275,13 +314,13 @@ def operands(case: Stack, rows: int) -> dict[str, tuple[Array, Array, Array]]:
     Devices draw less power for zeros. Drawing a whole operand may take longer than multiplying it.
     """
     random, found = np.random.Generator(np.random.Philox(case.seed)), dict[str, tuple[Array, Array, Array]]()
-    for entering, leaving in dict.fromkeys(pairwise(case.layer_widths)):
+    for prefix, (_, entering, leaving) in _sizes(case).items():
         x = (random.random((rows, entering), np.float32) < case.input_rate).astype(np.float32)
         cotangent = random.standard_normal((rows, leaving), np.float32)
         weight = cotangent if entering == leaving else random.standard_normal((rows, entering), np.float32)
         if case.input_kind == "gaussian":
             x *= random.standard_normal((rows, entering), np.float32)
-        found[_prefix(case, entering, leaving)] = x, cotangent, weight
+        found[prefix] = x, cotangent, weight
     return found
 
 
@@ -290,18 +329,27 @@ def _normal(case: Stack, number: int) -> Layer:
     weight = random.standard_normal((leaving, entering), dtype=np.float32)
     weight *= np.float32(WEIGHT_SCALE / (case.input_rate * entering) ** 0.5)
     bias = np.float32(BIAS_SCALE) * random.standard_normal(leaving, dtype=np.float32)
+    if case.recurrent_layers[number]:
+        own = generator(case, "recurrent", number).standard_normal((leaving, leaving), dtype=np.float32)
+        own *= np.float32(RECURRENT_SCALE / (RECURRENT_RATE * leaving) ** 0.5)
+        weight = np.concatenate([weight, own], axis=1)
     return weight, bias
 
 
 def _sixteenths(case: Stack, number: int) -> Layer:
     """A layer with six terms of at most a half in each row, so that |x| <= 3.5 and |u| <= 7 for any input.
 
-    A later layer gets fewer spikes. More bias keeps it firing, because a silent layer could hide a wrong one.
+    In a recurrent layer three of them are the layer's own spikes. A later layer gets fewer spikes. More bias keeps it
+    firing, because a silent layer could hide a wrong one.
     """
     random, (entering, leaving) = generator(case, "exam", number), case.layer_widths[number : number + 2]
-    weight = np.zeros((leaving, entering), dtype=np.float32)
+    weight = np.zeros(case.weight_shapes[number], dtype=np.float32)
     for row in weight:
-        chosen = random.choice(entering, size=6, replace=False)
+        if case.recurrent_layers[number]:
+            others = random.choice(entering, size=3, replace=False)
+            chosen = np.concatenate([others, entering + random.choice(leaving, size=3, replace=False)])
+        else:
+            chosen = random.choice(entering, size=6, replace=False)
         row[chosen] = random.integers(-5, 9, size=6) / 16
     bias = ((random.integers(-2, 5, size=leaving) + (4 if number else 0)) / 16).astype(np.float32)
     return weight, bias

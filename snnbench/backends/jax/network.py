@@ -18,6 +18,7 @@ class Weights:
 
     weight: jax.Array
     bias: jax.Array
+    recurrent: jax.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,10 @@ class Network:
     """The network that an adapter for JAX builds.
 
     `apply(params, input)` gives the spikes. `params` holds only the weights and biases to differentiate.
-    `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients; the values are the
-    harness's times `gain`. `transposed` says that weights are kept as [N_in, N_out]. Without linear layers the input is
-    currents, and the harness hands them over times `gain`. A network of `operations` has their parameters as `params`.
+    `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients, and a recurrent layer's
+    weights of its own spikes as a third; the values are the harness's times `gain`. `transposed` says that weights are
+    kept as [N_in, N_out]. Without linear layers the input is currents, and the harness hands them over times `gain`. A
+    network of `operations` has their parameters as `params`.
     `by_step` says that each time step goes through all layers before the next.
     """
 
@@ -69,23 +71,34 @@ class Neuron:
     """A library's neuron, as an adapter for JAX builds it.
 
     `layer(neurons)` makes a layer of so many neurons: a pure function of currents [T, B, N], in the adapter's order, to
-    spikes of the same shape. It takes the harness's currents times `gain`.
+    spikes of the same shape. It takes the harness's currents times `gain`. `recurrent(neurons)` makes a layer whose
+    neurons also get their spikes of the step before: a function of currents and of their weights [N, N] times `gain`.
     """
 
     layer: Callable[[int], Callable[[jax.Array], jax.Array]]
     gain: float = 1.0
+    recurrent: Callable[[int], Callable[[jax.Array, jax.Array], jax.Array]] | None = None
 
     def stack(self, weights: Sequence[Weights]) -> Network:
-        """Linear layers with these weights, each followed by a layer of neurons."""
-        layers = [self.layer(each.weight.shape[0]) for each in weights]
+        """Linear layers with these weights, each followed by a layer of neurons. Raises Unsupported."""
+        layers = [self._layer(each) for each in weights]
 
         def apply(params: Any, x: jax.Array) -> jax.Array:
-            for (weight, bias), layer in zip(params, layers, strict=True):
-                x = layer(x @ weight.T + bias)
+            for (weight, bias, *own), layer in zip(params, layers, strict=True):
+                x = layer(x @ weight.T + bias, *own)
             return x
 
-        params = [(each.weight * self.gain, each.bias * self.gain) for each in weights]
+        given = [(each.weight, each.bias, each.recurrent) for each in weights]
+        params = [tuple(part * self.gain for part in each if part is not None) for each in given]
         return Network(apply, params, linears=lambda tree: tree, gain=self.gain)
+
+    def _layer(self, weights: Weights) -> Callable[..., jax.Array]:
+        """The neurons after a linear layer."""
+        if weights.recurrent is None:
+            return self.layer(len(weights.weight))
+        if self.recurrent is None:
+            raise Unsupported("this adapter has no recurrent layer for this neuron")
+        return self.recurrent(len(weights.weight))
 
     def alone(self, neurons: int) -> Network:
         """A layer of neurons on currents."""

@@ -23,6 +23,7 @@ from snnbench.backends.jax.network import Network, Weights
 from snnbench.backends.jax.operations import Operations
 from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import NetworkParts
+from snnbench.cases import recurrence
 from snnbench.cases.answer import Answer, Held, Recording, times
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Graph, Problem
@@ -141,9 +142,10 @@ class Session(backends.Session):
         network = self.network
         if network.operations:
             return Answer(got, [times(read(g), scale) for g, scale in network.operations.in_order(gradients[0])], [])
-        pairs = network.linears(gradients[0])
-        weights = [times(read(_plain(w).T if network.transposed else w), network.gain) for w, _ in pairs]
-        biases = [times(read(b).reshape(-1), network.gain) for _, b in pairs]
+        layers = [tuple(map(_plain, each)) for each in network.linears(gradients[0])]
+        turned = [[g.T if network.transposed else g for g in (weight, *own)] for weight, _, *own in layers]
+        weights = [times(read(jnp.concatenate(g, 1) if len(g) > 1 else g[0]), network.gain) for g in turned]
+        biases = [times(read(b).reshape(-1), network.gain) for _, b, *_ in layers]
         if not self._with_input:
             return Answer(got, weights, biases)
         entering = self.layout.input_gradient(read(gradients[1]))
@@ -210,7 +212,8 @@ class Session(backends.Session):
     def _given(self, problem: Problem, variant: Variant) -> list[Weights] | NetworkParts:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
-            return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+            layers = recurrence.split_all(problem.layers(), problem.case.entering)
+            return [Weights(*(each if each is None else self._place(each) for each in layer)) for layer in layers]
         refuse(problem, variant)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return NetworkParts(problem.operations(), placed, variant.order)

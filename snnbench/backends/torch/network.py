@@ -13,10 +13,14 @@ from snnbench.backends.torch.operations import Operations, Step
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype."""
+    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype.
+
+    A recurrent layer also has the weights [N_out, N_out] of its own spikes.
+    """
 
     weight: torch.Tensor
     bias: torch.Tensor
+    recurrent: torch.Tensor | None = None
 
     def linear(self, gain: float = 1.0) -> torch.nn.Linear:
         """A torch.nn.Linear with these weights times `gain`."""
@@ -24,6 +28,14 @@ class Weights:
         layer = torch.nn.Linear(inputs, outputs, device="meta")  # draws no random numbers
         layer.weight = torch.nn.Parameter(self.weight * gain)
         layer.bias = torch.nn.Parameter(self.bias * gain)
+        return layer
+
+    def own(self, gain: float = 1.0) -> torch.nn.Linear | None:
+        """A torch.nn.Linear of the layer's own spikes, without a bias; None if the layer is not recurrent."""
+        if self.recurrent is None:
+            return None
+        layer = torch.nn.Linear(*self.recurrent.shape, bias=False, device="meta")
+        layer.weight = torch.nn.Parameter(self.recurrent * gain)
         return layer
 
 
@@ -35,7 +47,8 @@ class Network:
     that hold the harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out]. Without
     linear layers the input is currents, and the harness hands them over times `gain`. `reset` is the call that a user
     of the library makes before each pass, outside of the network: it is timed, never compiled. `by_step` says that each
-    time step goes through all layers before the next.
+    time step goes through all layers before the next. `recurrent` has for each layer None or what holds the weights of
+    its own spikes as `weight`, kept as those of linear layers.
     """
 
     forward: Callable[[torch.Tensor], torch.Tensor]
@@ -45,6 +58,7 @@ class Network:
     provider: Callable[[], str] | str = "torch"
     reset: Callable[[], None] | None = None
     by_step: bool = False
+    recurrent: Sequence[Any] = ()
 
     def without_neurons(self, order: str) -> "Network":
         """The linear layers alone, on inputs in this order of the axes T, B and N: each neuron is the identity.
@@ -76,8 +90,9 @@ class Neuron:
     `layer(neurons)` makes a layer of so many neurons: a function of currents [T, B, N], in the adapter's order, to
     spikes of the same shape. It takes the harness's currents times `gain`. `reset(layer)` is the call that a user makes
     on each layer before each pass. `joined(linear)` is for a library whose users have a linear layer and its neurons in
-    one: it makes such a layer of a torch.nn.Linear, and stacks consist of these. `is_fed` says that a DataLoader can
-    feed its network.
+    one: it makes such a layer of a torch.nn.Linear, and stacks consist of these. `recurrent(own)` makes a layer as
+    `layer` does, whose neurons also get their spikes of the step before, through `own`, a torch.nn.Linear of [N, N]
+    without a bias. `is_fed` says that a DataLoader can feed its network.
     """
 
     is_fed: ClassVar[bool] = True
@@ -87,14 +102,16 @@ class Neuron:
     provider: Callable[[], str] | str = "torch"
     reset: Callable[[Any], None] | None = None
     joined: Callable[[torch.nn.Linear], Callable[[torch.Tensor], torch.Tensor]] | None = None
+    recurrent: Callable[[torch.nn.Linear], Callable[[torch.Tensor], torch.Tensor]] | None = None
 
     def stack(self, weights: Sequence[Weights]) -> Network:
-        """Linear layers with these weights, each followed by a layer of neurons."""
+        """Linear layers with these weights, each followed by a layer of neurons. Raises Unsupported."""
         linears = [layer.linear(self.gain) for layer in weights]
+        own = [layer.own(self.gain) for layer in weights]
         if self.joined is not None:
             layers = steps = [self.joined(linear) for linear in linears]
         else:
-            layers = [self.layer(linear.out_features) for linear in linears]
+            layers = [self._layer(linear, recurrent) for linear, recurrent in zip(linears, own, strict=True)]
             steps = [step for pair in zip(linears, layers, strict=True) for step in pair]
 
         def forward(x: torch.Tensor) -> torch.Tensor:
@@ -102,7 +119,16 @@ class Neuron:
                 x = step(x)
             return x
 
-        return Network(forward, linears, self.gain, provider=self.provider, reset=self._reset_of(layers))
+        reset = self._reset_of(layers)
+        return Network(forward, linears, self.gain, provider=self.provider, reset=reset, recurrent=own)
+
+    def _layer(self, linear: torch.nn.Linear, own: torch.nn.Linear | None) -> Callable[[torch.Tensor], torch.Tensor]:
+        """The neurons after a linear layer, with their own spikes through `own`, if it is given."""
+        if own is None:
+            return self.layer(linear.out_features)
+        if self.recurrent is None:
+            raise Unsupported("this adapter has no recurrent layer for this neuron")
+        return self.recurrent(own)
 
     def alone(self, neurons: int) -> Network:
         """A layer of neurons on currents."""

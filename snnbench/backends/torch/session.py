@@ -20,6 +20,7 @@ from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
 from snnbench.backends.torch.unsupported import refuse
+from snnbench.cases import recurrence
 from snnbench.cases.answer import Answer, Held, Recording, times
 from snnbench.cases.problem import Graph, Problem
 
@@ -54,7 +55,9 @@ class Session(backends.Session):
         self._zeros: list[torch.Tensor] = []
         self.compiles, self._graphs_before = modes.compilations() > compilations_before, modes.graphs()
         self.scales: list[float] = []
+        self.recurrent = self.network.recurrent or [None] * len(self.network.linears)
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
+        self.parameters += [own.weight for own in self.recurrent if own is not None]
         self.layout = Layout(variant.order, variant.latency)
         if isinstance(given, NetworkParts):
             ordered = self.network.forward.parameters_in_order()
@@ -163,13 +166,23 @@ class Session(backends.Session):
         gradients, count = [_plain(each) for each in gradients], len(self.parameters)
         if self.scales:
             return Answer(got, [times(read(g), scale) for g, scale in zip(gradients, self.scales, strict=True)], [])
-        gain, transposed = self.network.gain, self.network.transposed
-        weights = [times(read(g.T if transposed else g), gain) for g in gradients[0:count:2]]
-        biases = [times(read(g).reshape(-1), gain) for g in gradients[1:count:2]]
+        gain, of_linears = self.network.gain, 2 * len(self.network.linears)
+        of_weights = self._beside_own(gradients[0:of_linears:2], gradients[of_linears:count])
+        weights = [times(read(g), gain) for g in of_weights]
+        biases = [times(read(g).reshape(-1), gain) for g in gradients[1:of_linears:2]]
         if len(gradients) == count:
             return Answer(got, weights, biases)
         entering = self.layout.input_gradient(read(gradients[count]))
         return Answer(got, weights, biases, times(entering, self.unit))
+
+    def _beside_own(self, weights: Sequence[torch.Tensor], own: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Gradients [N_out, N_in] of each layer's weight, with those of a recurrent layer's own spikes beside."""
+        kept = [g.T if self.network.transposed else g for g in (*weights, *own)]
+        others = iter(kept[len(weights) :])
+        return [
+            weight if layer is None else torch.cat([weight, next(others)], 1)
+            for weight, layer in zip(kept[: len(weights)], self.recurrent, strict=True)
+        ]
 
     def recorded(self) -> Recording:
         """A pass of a network of operations, with each value and its gradient. Raises TypeError for a stack.
@@ -259,7 +272,8 @@ class Session(backends.Session):
     def _given(self, problem: Problem, variant: Variant) -> list[Weights] | NetworkParts:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
-            return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+            layers = recurrence.split_all(problem.layers(), problem.case.entering)
+            return [Weights(*(each if each is None else self._place(each) for each in layer)) for layer in layers]
         refuse(problem, variant)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return NetworkParts(problem.operations(), placed, variant.order)
