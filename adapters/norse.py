@@ -99,7 +99,7 @@ def neuron(case, variant):
 def build(case, weights, variant):
     one_neuron = neuron(case, variant)
     if case.is_recurrent:
-        return recurrent(case, weights, one_neuron.gain)
+        return recurrent(case, weights, one_neuron)
     if variant != "lift":
         return one_neuron.stack(weights)
     linears = [layer.linear(one_neuron.gain) for layer in weights]
@@ -107,12 +107,12 @@ def build(case, weights, variant):
     return Network(first_output(norse.Lift(network)), linears, one_neuron.gain, by_step=True)
 
 
-def recurrent(case, weights, gain):
+def recurrent(case, weights, box):
     """LIFRecurrent, which detaches its reset, in recurrent layers. It has no bias, so its leak potential is one."""
-    linears, own, steps = [layer.linear(gain) for layer in weights], [layer.own(gain) for layer in weights], []
+    linears, own, steps = [layer.linear(box.gain) for layer in weights], [layer.own(box.gain) for layer in weights], []
     for linear, back in zip(linears, own, strict=True):
         if back is None:
-            steps += [linear, first_output(norse.Lift(box_cell(case)))]
+            steps += [linear, box.layer(linear.out_features)]
             continue
         parameters = current_based(case)._replace(v_leak=linear.bias)
         module = norse.LIFRecurrent(linear.in_features, linear.out_features, parameters, dt=DT, autapses=True)
@@ -124,7 +124,7 @@ def recurrent(case, weights, gain):
             x = step(x)
         return x
 
-    return Network(forward, linears, gain, recurrent=own)
+    return Network(forward, linears, box.gain, recurrent=own)
 
 
 def from_zero(module):

@@ -65,7 +65,7 @@ def neuron(case, variant):
             i = torch.zeros_like(v)
         for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
             x = x if variant == "unbind" else current[t]
-            if own:
+            if case.is_recurrent and own:
                 x = x + own(s)
             if case.alpha:
                 i = case.alpha * i + x
@@ -79,4 +79,7 @@ def neuron(case, variant):
             v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return torch.stack(spikes)
 
-    return Neuron(lambda neurons: layer, recurrent=lambda own: lambda current: layer(current, own))
+    def recurrent(own):
+        return lambda current: layer(current, own)
+
+    return Neuron(lambda neurons: layer, recurrent=recurrent)

@@ -31,7 +31,7 @@ class Parts:
 
 
 FIELDS = {
-    "Neuron": ("layer", "gain", "provider", "reset", "joined"),
+    "Neuron": ("layer", "gain", "provider", "reset", "joined", "recurrent"),
     "SteppedNeuron": ("step", "gain", "provider"),
     "Network": ("apply", "params", "linears", "gain"),
 }
@@ -70,7 +70,10 @@ def parts(adapter: Adapter, variant: Variant, case: Case) -> Parts:
             fields |= {each.arg: each.value for each in call.keywords if each.arg}
         case _:
             raise NoCode(f"{adapter.name}: its adapter decides at run time what it builds")
-    fields = {name: each for name, each in fields.items() if name != "provider" and ast.unparse(each) != "None"}
+    if case.is_recurrent and "recurrent" not in fields:
+        raise NoCode(f"{adapter.name}: its adapter builds a network with recurrent layers of its own")
+    unused = {"provider"} if case.is_recurrent else {"provider", "recurrent"}
+    fields = {name: each for name, each in fields.items() if name not in unused and ast.unparse(each) != "None"}
     returned = ast.Return(ast.Tuple(list(fields.values()), ast.Load()))
     *definitions, _ = pruned([*definitions, returned])
     if ours := sorted(set().union(*map(names, [*definitions, returned])) & _of_snnbench(tree)):
@@ -148,7 +151,7 @@ class _Sizes:
         widths = getattr(case, "layer_widths", (case.neurons,) * 2)
         rest = f"batch, steps = {{}}, {case.batch}, {case.time_steps}"
         self.layers = f"range({len(widths) - 1})"
-        if len(set(widths)) == 1:
+        if len(set(widths)) == 1 and not case.is_recurrent:
             self.given = f"neurons, {rest.format(case.neurons)}"
             self.entering = self.layer = "neurons"
             self.pair, self.each_pair, self.each_layer = "neurons, neurons", f"_ in {self.layers}", "_ in linears"
@@ -182,7 +185,12 @@ def _torch(name: str, found: Parts, variant: Variant, case: Case) -> str:
         lines += [f"make_layer = {fields['joined']}", "neuron_layers = [make_layer(linear) for linear in linears]"]
     else:
         made = fields["layer"] if found.kind == "Neuron" else fields["step"]
-        lines += [f"make_layer = {made}", f"neuron_layers = [make_layer({sizes.layer}) for {sizes.each_layer}]"]
+        lines += [f"make_layer = {made}"]
+        lines += _recurrent(case, fields["recurrent"], gain) if case.is_recurrent else []
+        layers = f"make_layer({sizes.layer}) for {sizes.each_layer}"
+        if case.is_recurrent:
+            layers = "make_recurrent(back) if back else make_layer(neurons) for back, neurons in zip(own, widths[1:])"
+        lines += [f"neuron_layers = [{layers}]"]
     lines += ["", "", "def network(x):", f'    """{sizes.about(axes)}"""']
     if "reset" in fields:
         reset = (
@@ -215,6 +223,16 @@ def _torch(name: str, found: Parts, variant: Variant, case: Case) -> str:
     return text + "\n\n\n" + "\n".join(lines)
 
 
+def _recurrent(case: Case, made: str, gain: str) -> list[str]:
+    """The linear layers of recurrent layers in PyTorch, and what makes these layers."""
+    marked = f"zip(widths[1:], {list(case.recurrent_layers)})"  # type: ignore[attr-defined]
+    own = f"torch.nn.Linear(n, n, bias=False) if is_recurrent else None for n, is_recurrent in {marked}"
+    lines = [f"make_recurrent = {made}", f"own = [{own}]"]
+    if gain:
+        lines += ["for back in filter(None, own):", f"    back.weight.data = back.weight.data{gain}"]
+    return lines
+
+
 def _jax(name: str, found: Parts, variant: Variant, case: Case) -> str:
     """The script of a network in JAX."""
     if found.kind != "Neuron":
@@ -224,20 +242,36 @@ def _jax(name: str, found: Parts, variant: Variant, case: Case) -> str:
     axes = ", ".join({"T": "steps", "B": "batch", "N": sizes.entering}[axis] for axis in variant.order)
     text = _written(found, case, ["import jax", "import jax.numpy as jnp"])
     rate = getattr(case, "input_rate", None) or 0.1
+    current, own = f"(x @ weight.T + bias){gain}" if gain else "x @ weight.T + bias", ", *own" * case.is_recurrent
+    layers = [f"neuron_layers = [make_layer({sizes.layer}) for {sizes.each_layer.replace('linears', sizes.layers)}]"]
+    params = ["params = [(weight, jnp.zeros(len(weight))) for weight in weights]"]
+    if case.is_recurrent:
+        if gain:
+            raise NoCode(f"{name}: its adapter scales the currents of recurrent layers")
+        layers = [
+            f"make_recurrent = {ast.unparse(found.fields['recurrent'])}",
+            f"marks = {list(case.recurrent_layers)}",  # type: ignore[attr-defined]
+            "kinds = [make_recurrent if mark else make_layer for mark in marks]",
+            "neuron_layers = [make(neurons) for make, neurons in zip(kinds, widths[1:])]",
+        ]
+        params = [
+            "own = [[jnp.zeros((neurons, neurons))] if mark else [] for mark, neurons in zip(marks, widths[1:])]",
+            "params = [(weight, jnp.zeros(len(weight)), *back) for weight, back in zip(weights, own)]",
+        ]
     lines = [
         sizes.given,
         f"make_layer = {layer}",
-        f"neuron_layers = [make_layer({sizes.layer}) for {sizes.each_layer.replace('linears', sizes.layers)}]",
+        *layers,
         "keys = jax.random.split(jax.random.key(0), len(neuron_layers))",
         *sizes.jax_weights,
-        "params = [(weight, jnp.zeros(len(weight))) for weight in weights]",
+        *params,
         "",
         "",
         "@jax.jit",
         "def network(params, x):",
         f'    """{sizes.about(axes)}"""',
-        "    for (weight, bias), layer in zip(params, neuron_layers):",
-        f"        x = layer({f'(x @ weight.T + bias){gain}' if gain else 'x @ weight.T + bias'})",
+        f"    for (weight, bias{own}), layer in zip(params, neuron_layers):",
+        f"        x = layer({current}{own})",
         "    return x",
         "",
         "",

@@ -205,6 +205,10 @@ def _refuses(statement: ast.stmt) -> bool:
     return False
 
 
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def names(node: ast.AST) -> set[str]:
     """All names that are read in a part."""
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
@@ -220,16 +224,26 @@ class _Unused(ast.NodeTransformer):
         self._read, self._empty = read, empty
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
-        """The assignment of a name that is read."""
-        match node.targets:
-            case [ast.Name(id=name)] if name not in self._read:
+        """The assignment of a name that is read, to something else than itself."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)]) if name not in self._read:
+                return None
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=same)) if name == same:
                 return None
         return node
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | None:
+        """The change of a name that is read."""
+        return None if isinstance(node.target, ast.Name) and node.target.id not in self._read else node
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
-        """The function, if it is read."""
+        """The function, if it is read, without last parameters that it does not read and that are None if left out."""
         self.generic_visit(node)
         node.body = node.body or [ast.Pass()]
+        read = set().union(*map(names, node.body))
+        while node.args.defaults and _is_none(node.args.defaults[-1]) and node.args.args[-1].arg not in read:
+            node.args.args.pop()
+            node.args.defaults.pop()
         return node if node.name in self._read or node.decorator_list or node.name.startswith("_") else None
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST | None:

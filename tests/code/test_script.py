@@ -87,6 +87,14 @@ def test_code_of_layers_has_their_widths() -> None:
     assert '"""Spikes [steps, batch, widths[-1]] of an input [steps, batch, widths[0]]."""' in text
 
 
+@pytest.mark.parametrize("library", ["torch-loop", "jax-scan", "spikingjelly", "sinabs"])
+def test_code_of_recurrent_layers_has_their_weights(library: str) -> None:
+    adapter = discover(())[library]
+    text = script(adapter, adapter.variants[adapter.default], WIDE.with_(widths="30-48R-20"))
+    compile(text, library, "exec")
+    assert "make_recurrent" in text and "[True, False]" in text
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -78,8 +78,10 @@ def test_honest_network_is_exact(tmp_path: Path, case: network.Case) -> None:
 
 def gained() -> str:
     """The loop in plain torch, of a library whose neuron divides its current by 3."""
-    source = LOOP.replace("def layer(current):\n", "def layer(current):\n        current = current / 3\n")
-    return source.replace("Neuron(lambda neurons: layer)", "Neuron(lambda neurons: layer, gain=3.0)")
+    source = LOOP.replace(
+        "def layer(current, own=None):\n", "def layer(current, own=None):\n        current = current / 3\n"
+    )
+    return source.replace("Neuron(lambda neurons: layer,", "Neuron(lambda neurons: layer, gain=3.0,")
 
 
 def ordered(order: str) -> str:
@@ -88,8 +90,8 @@ def ordered(order: str) -> str:
     back = tuple("TBN".index(axis) for axis in order)
     source = LOOP.replace('BACKEND = "torch"', f'BACKEND = "torch"\nORDER = "{order}"')
     return source.replace(
-        "Neuron(lambda neurons: layer)",
-        f"Neuron(lambda neurons: lambda current: layer(current.permute({there})).permute({back}))",
+        "Neuron(lambda neurons: layer,",
+        f"Neuron(lambda neurons: lambda current: layer(current.permute({there})).permute({back}),",
     )
 
 

@@ -20,14 +20,14 @@ MIDDLE = 10
 
 def lying(site: int, *changes: str) -> str:
     """The loop in plain torch, with texts replaced (old, new, ...) at a site of networks larger than the exam."""
-    head, _, body = LOOP.partition("    def layer(current):\n")
+    head, _, body = LOOP.partition("    def layer(current, own=None):\n")
     honest, _, _ = body.partition("    return Neuron(")
     wrong = honest
     for old, new in zip(changes[::2], changes[1::2], strict=True):
         assert wrong.count(old) == 1
         wrong = wrong.replace(old, new)
     return (
-        f"{head}    sites = []\n\n    def layer(current):\n{honest}    def wrong(current):\n{wrong}"
+        f"{head}    sites = []\n\n    def layer(current, own=None):\n{honest}    def wrong(current):\n{wrong}"
         "    def of_site(neurons):\n        sites.append(neurons)\n"
         f"        return wrong if len(sites) == {site} and case.width > 5 else layer\n\n    return Neuron(of_site)\n"
     )
@@ -49,14 +49,14 @@ LIES = {
         "return torch.stack(spikes)",
         "return torch.stack(spikes) * (torch.arange(len(u)) < len(u) - 1)[:, None]",
     ),
-    "16 bits": ("else x if variant", "else x.bfloat16().float() if variant"),
+    "16 bits": ("else x)", "else x.bfloat16().float())"),
     "gradient of 16 bits": (
         "current.unbind(0) if",
         "(c := current.clone(), c.requires_grad and c.register_hook(lambda g: g.bfloat16().float()))[0].unbind(0) if",
     ),
     "state is carried": (
-        "torch.zeros_like(current[0]), []",
-        "Spike.__dict__.get('kept', torch.zeros_like(current[0])), []",
+        "torch.zeros_like(current[0])",
+        "Spike.__dict__.get('kept', torch.zeros_like(current[0]))",
         "return torch.stack(spikes)",
         "Spike.kept = v.detach()\n        return torch.stack(spikes)",
     ),
