@@ -23,7 +23,8 @@ from snnbench.backends.torch import Neuron
 
 BACKEND = "torch"
 VARIANTS = {
-    "cpu": "C kernel over stretches of time that fit into the cache; a layer keeps u - threshold in the state's format",
+    "cpu": "C kernel over stretches of time that fit into the cache, and keeps u - threshold in the state's format; "
+    "one of its own for recurrent layers and synaptic currents",
     "cpu-half": "C kernel that keeps u - threshold in 16 bits",
     "cpu-lowmem": "C kernel that keeps one potential per stretch of time and recomputes the currents",
     "torch": "PyTorch operations only, on any device",
@@ -43,6 +44,8 @@ DEVICES = {
 }
 WAYS = {"cuda-graph": "cuda"}
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
+SYNAPTIC = {"cpu": ("subtract", "zero", "subtract-detached", "zero-attached")}
+RECURRENT = {"cpu": ("subtract", "zero", "subtract-detached", "zero-attached")}
 DEVIATION = {
     "cpu-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
     "cuda-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
@@ -69,8 +72,20 @@ def settings(case, variant):
 
 def neuron(case, variant):
     options = settings(case, variant)
+    provider = f"snnbench:{options['kernel']}"
+    numbers = {name: each for name, each in options.items() if name not in ("kernel", "keep")}
+    synaptic = partial(kernels.recurrent_lif, alpha=case.alpha, **numbers)
+    if case.alpha or case.is_recurrent:
+        require(case, "recurrent_lif computes in float32 and float64", dtype=("float32", "float64"))
+
+    def recurrent(own):
+        return lambda current: synaptic(current, own.weight)
+
+    if case.alpha:
+        return Neuron(lambda neurons: synaptic, provider=provider, recurrent=recurrent)
     return Neuron(
         lambda neurons: partial(kernels.lif, **options),
-        provider=f"snnbench:{options['kernel']}",
+        provider=provider,
         joined=lambda linear: partial(kernels.linear_lif, weight=linear.weight, bias=linear.bias, **options),
+        recurrent=recurrent,
     )

@@ -29,7 +29,7 @@ from snnbench.proof import amplification
 from snnbench.proof.comparison import Finding, compare_gradient, compare_parts, compare_spikes, relative_parts
 from snnbench.proof.extent import Extent, extent, sampled
 from snnbench.proof.following import Followed, Input
-from snnbench.proof.jumps import Jump, settled
+from snnbench.proof.jumps import FARTHEST, Jump, settled
 from snnbench.proof.network_check import Network, NetworkCheck
 from snnbench.proof.reruns import nearest
 from snnbench.proof.sample import FirstLayer, GivenCurrents, Sample, Source
@@ -141,6 +141,28 @@ class SpotCheck:
             self._columns(finding, answer.spikes, *np.nonzero(differs.any(0)))
             self._limit(finding, finding.differing, finding.compared)
         return finding if finding.complaints else self.check(answer)
+
+    def errors_of(self, gradient: str) -> list[Array]:
+        """The errors by rounding, in several runs, of the last answer's gradient of weight, bias or input.
+
+        Raises ValueError unless everything is compared.
+        """
+        if self._linear is None or not self.everything:
+            raise ValueError("of a part of the neurons no gradient is whole")
+        of_current = {
+            "weight": self._linear.weight_gradient,
+            "bias": lambda current: current.sum((0, 1)),
+            "input": self._linear.input_gradient,
+        }[gradient]
+        return list(map(of_current, self._followed["few"].errors))
+
+    def close(self) -> NDArray[np.bool_]:
+        """[T, B]: whether rounding may decide about a spike of a compared neuron of the last answer."""
+        followed = self._followed["few"]
+        distance = self.rule.distance(followed.trace.potential)
+        near = distance <= FARTHEST * self.rule.threshold
+        is_close: NDArray[np.bool_] = np.any(near & (distance <= followed.margin(near)), axis=2)
+        return is_close
 
     @property
     def everything(self) -> bool:

@@ -9,8 +9,10 @@ A workload counts the products of each phase, and the numbers that it must read 
 The floor is the larger of the two, not their sum, because a machine can compute and move data at once. Products are
 measured one by one, and each includes the cost of one framework call. A phase may be a single call, so the cost of
 k - 1 calls is subtracted; it dominates products of microseconds. An accelerator computes while it is called, so the
-true floor is a little higher. Values kept between forward and backward cost nothing: they can be recomputed, or stay in
-a cache. The neuron's arithmetic costs nothing. `forward` may keep values or not, so its floor is that of `inference`.
+true floor is a little higher. A recurrent layer has products of one time step each, in a row. A program may compute
+them without calls, so they count no more than at the rate of the fastest product over all steps. Values kept between
+forward and backward cost nothing: they can be recomputed, or stay in a cache. The neuron's arithmetic costs nothing.
+`forward` may keep values or not, so its floor is that of `inference`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +75,7 @@ def needed(case: Case, phases: Sequence[str]) -> list[str]:
 def floor_ns(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
     """The floor of a phase on a machine with these peaks, in nanoseconds."""
     counts = workloads.of(case).products(case, phase)
-    multiplying = sum(count * _product_ns(name, peaks) for name, count in counts.items())
+    multiplying = sum(count * _product_ns(case, name, peaks) for name, count in counts.items())
     multiplying -= max(0, sum(counts.values()) - 1) * peaks[CALL].fastest_ns
     return max(multiplying, least_bytes(case, phase) * peaks[COPY].fastest_ns / peaks[COPY].work)
 
@@ -139,6 +141,14 @@ def relative_spread(durations: Sequence[float]) -> float:
     return (summary.high - summary.low) / summary.median if summary.median else 0.0
 
 
-def _product_ns(name: str, peaks: Mapping[str, Peak]) -> float:
+def _product_ns(case: Case, name: str, peaks: Mapping[str, Peak]) -> float:
     alike = (name, SAME_SHAPE.get(name, name))
-    return min(peaks[one].fastest_ns for one in alike if one in peaks)
+    measured_ns = min(peaks[one].fastest_ns for one in alike if one in peaks)
+    if not workloads.of(case).is_of_step(case, name):
+        return measured_ns
+    whole = [
+        peak
+        for other, peak in peaks.items()
+        if not (other in (COPY, CALL) or workloads.of(case).is_of_step(case, other))
+    ]
+    return min(measured_ns, *(peak.fastest_ns * peaks[name].work / peak.work for peak in whole))

@@ -67,6 +67,9 @@ class Workload(Protocol):
     def product_rows(self, case: Any, prefix: str) -> int:
         """The rows of products whose names begin so."""
 
+    def is_of_step(self, case: Any, name: str) -> bool:
+        """Whether a product is that of one time step."""
+
     def convolutions(self, case: Any) -> Mapping[str, Any]:
         """A convolution of each kind."""
 
@@ -76,7 +79,16 @@ class Workload(Protocol):
 
 def _whole(module: ModuleType) -> Workload:
     """The workload of a module, which gets the defaults of parts that it lacks."""
-    for name in ("PACKAGES", "OVERRIDES", "IMPLIED_BY", "pipeline_blocks", "product_rows", "convolutions", "prepare"):
+    for name in (
+        "PACKAGES",
+        "OVERRIDES",
+        "IMPLIED_BY",
+        "pipeline_blocks",
+        "product_rows",
+        "is_of_step",
+        "convolutions",
+        "prepare",
+    ):
         if not hasattr(module, name):
             setattr(module, name, getattr(defaults, name))
     return cast(Workload, module)

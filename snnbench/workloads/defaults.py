@@ -19,6 +19,11 @@ def pipeline_blocks(case: Any, split: str) -> int | None:
     return None
 
 
+def is_of_step(case: Any, name: str) -> bool:
+    """Whether a product is that of one time step."""
+    return False
+
+
 def product_rows(case: Any, prefix: str) -> int:
     """The rows of products whose names begin so: those of all steps."""
     rows: int = case.time_steps * case.batch

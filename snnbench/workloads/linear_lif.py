@@ -262,11 +262,15 @@ def product_flops(case: Stack, name: str) -> int:
 
 def _sizes(case: Stack) -> dict[str, tuple[int, int, int]]:
     """The (rows, N_in, N_out) of each kind of product, by what stands before its name."""
-    marked = zip(case.layer_widths[1:], case.recurrent_layers, strict=True)
-    recurrent = [width for width, is_recurrent in marked if is_recurrent]
+    recurrent = [width for width, is_recurrent in _marked(case) if is_recurrent]
     steps = {_step(width): (case.batch, width, width) for width in recurrent}
     pairs = [*pairwise(case.layer_widths), *((width, width) for width in recurrent)]
     return steps | {_prefix(case, *pair): (case.time_steps * case.batch, *pair) for pair in pairs}
+
+
+def _marked(case: Stack) -> list[tuple[int, bool]]:
+    """The width of each layer, and whether it is recurrent."""
+    return list(zip(case.layer_widths[1:], case.recurrent_layers, strict=True))
 
 
 def _step(neurons: int) -> str:
@@ -306,6 +310,11 @@ def product_rows(case: Stack, prefix: str) -> int:
     """The rows of products whose names begin so: those of all steps, or of one step of a recurrent layer."""
     rows, *_ = _sizes(case)[prefix]
     return rows
+
+
+def is_of_step(case: Stack, name: str) -> bool:
+    """Whether a product is that of one time step of a recurrent layer."""
+    return name.startswith(tuple(_step(width) for width, own in _marked(case) if own))
 
 
 def operands(case: Stack, rows: int) -> dict[str, tuple[Array, Array, Array]]:

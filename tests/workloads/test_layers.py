@@ -67,7 +67,7 @@ def test_case_without_a_synaptic_current_keeps_its_key() -> None:
 def test_library_that_declares_no_synaptic_current_is_not_asked_for_one() -> None:
     case, adapters = WIDE.with_(alpha=0.8), discover()
     refused = {name: one.variants[one.default].refusal(case) for name, one in adapters.items()}
-    assert refused["fused"] == "a synaptic current (alpha): this adapter has none"
+    assert refused["brainpy"] == "a synaptic current (alpha): this adapter has none"
     assert not refused["torch-loop"] and not adapters["fused"].variants["cpu"].refusal(WIDE)
 
 

@@ -76,7 +76,7 @@ def test_floor_has_the_products_of_each_step() -> None:
 def test_library_that_declares_no_recurrent_layer_is_not_asked_for_one() -> None:
     adapters = discover()
     refusals = {name: one.variants[one.default].refusal(RECURRENT) for name, one in adapters.items()}
-    assert refusals["fused"] == "a recurrent layer: this adapter has none"
+    assert refusals["brainpy"] == "a recurrent layer: this adapter has none"
     assert refusals["norse"] == "a recurrent layer: this adapter has one in zero only"
     assert not refusals["torch-loop"] and not adapters["norse"].variants["box"].refusal(WIDE)
 

@@ -90,9 +90,9 @@ class Neuron:
     `layer(neurons)` makes a layer of so many neurons: a function of currents [T, B, N], in the adapter's order, to
     spikes of the same shape. It takes the harness's currents times `gain`. `reset(layer)` is the call that a user makes
     on each layer before each pass. `joined(linear)` is for a library whose users have a linear layer and its neurons in
-    one: it makes such a layer of a torch.nn.Linear, and stacks consist of these. `recurrent(own)` makes a layer as
-    `layer` does, whose neurons also get their spikes of the step before, through `own`, a torch.nn.Linear of [N, N]
-    without a bias. `is_fed` says that a DataLoader can feed its network.
+    one: it makes such a layer of a torch.nn.Linear, and stacks consist of these but for recurrent layers.
+    `recurrent(own)` makes a layer as `layer` does, whose neurons also get their spikes of the step before, through
+    `own`, a torch.nn.Linear of [N, N] without a bias. `is_fed` says that a DataLoader can feed its network.
     """
 
     is_fed: ClassVar[bool] = True
@@ -108,11 +108,11 @@ class Neuron:
         """Linear layers with these weights, each followed by a layer of neurons. Raises Unsupported."""
         linears = [layer.linear(self.gain) for layer in weights]
         own = [layer.own(self.gain) for layer in weights]
-        if self.joined is not None:
-            layers = steps = [self.joined(linear) for linear in linears]
-        else:
-            layers = [self._layer(linear, recurrent) for linear, recurrent in zip(linears, own, strict=True)]
-            steps = [step for pair in zip(linears, layers, strict=True) for step in pair]
+        layers, steps = [], list[Callable[[torch.Tensor], torch.Tensor]]()
+        for linear, back in zip(linears, own, strict=True):
+            is_joined = self.joined is not None and back is None
+            layers.append(self.joined(linear) if self.joined and is_joined else self._layer(linear, back))
+            steps += [layers[-1]] if is_joined else [linear, layers[-1]]
 
         def forward(x: torch.Tensor) -> torch.Tensor:
             for step in steps:
