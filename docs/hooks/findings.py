@@ -126,6 +126,25 @@ def synaptic() -> str:
     return markdown.table(Table(columns, rows, texts=2)) + source(newest("synaptic"))
 
 
+def recurrent() -> str:
+    """What a recurrent layer costs: training passes of a network with one, over the floor and over those without."""
+    rows = []
+    for profile in ("subtract", "zero", "zero-attached"):
+        found = {
+            (case.as_dict()["widths"], case.time_steps, result.contender): result
+            for case, results in ranked("recurrent", profile)
+            for result in results
+        }
+        with_one = [key for key in found if key[0] == "700-256R-20"]
+        for _, steps, name in sorted(with_one, key=lambda key: (key[1], time_ns(found[key]))):
+            one, other = found["700-256R-20", steps, name], found.get(("700-256-20", steps, name))
+            without = [f"{time_ns(other) / 1e6:.1f}", f"{time_ns(one) / time_ns(other):.2f}"] if other else ["-", "-"]
+            over_floor = f"{time_ns(one) / one.floors_ns['train']:.2f}"
+            rows.append([profile, str(steps), name, f"{time_ns(one) / 1e6:.1f}", over_floor, *without])
+    columns = ["profile", "T", "library", "recurrent ms", "x floor", "without ms", "ratio"]
+    return markdown.table(Table(columns, rows, texts=3)) + source(newest("recurrent"))
+
+
 def indexing() -> str:
     """What reading each time step by its index costs, beside unbinding the tensor once."""
     recording, rows = newest("neuron-share"), []
@@ -233,5 +252,18 @@ def compiling() -> str:
 
 def findings() -> dict[str, str]:
     """Every table, by the name of its function."""
-    tables_of = (defaults, floor, share, tutorial, synaptic, indexing, growth, memory, loading, fusion, compiling)
+    tables_of = (
+        defaults,
+        floor,
+        share,
+        tutorial,
+        synaptic,
+        recurrent,
+        indexing,
+        growth,
+        memory,
+        loading,
+        fusion,
+        compiling,
+    )
     return {make.__name__: make().strip() for make in tables_of}

@@ -84,7 +84,12 @@ def _axis(*names: str, metavar: str, help: str) -> Any:
 
 NeuronsOption = Annotated[
     list[str] | None,
-    _axis("-N", "--neurons", metavar="N", help="Neurons of a layer, or the widths of input and layers: 784-1000-10."),
+    _axis(
+        "-N",
+        "--neurons",
+        metavar="N",
+        help="Neurons of a layer, or widths of input and layers: 784-1000-10, 700-256R-20.",
+    ),
 ]
 BatchOption = Annotated[list[int] | None, _axis("-B", "--batch", metavar="B", help="Samples of a batch.")]
 StepsOption = Annotated[list[int] | None, _axis("-T", "--steps", metavar="T", help="Time steps.")]

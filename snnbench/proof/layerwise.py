@@ -93,7 +93,8 @@ class Layerwise:
         differs, none = differing.any(0), np.zeros(case.batch, bool)
         checks = [check for check, _ in self._judged]
         is_recurrent = any(link.problem.case.is_recurrent for link in self._links)
-        if not (is_recurrent and differs.any() and all(check.everything for check in checks)):
+        sees_all = all(check.extent.neurons == check.case.neurons for check in checks)
+        if not (is_recurrent and differs.any() and sees_all):
             return none
         close = np.logical_or.reduce([check.close() for check in checks])
         explained = np.logical_or.accumulate(close)[differing.argmax(0), np.arange(case.batch)]

@@ -120,29 +120,17 @@ class PhaseProof:
         if content.order is None:
             self._add(self.check_drawn(content.number).check(answer))
         else:
-            number = content.number
-            self.judge(in_first_order(answer, content.order), lambda: self.check_drawn(number).check(answer))
+            self.judge(in_first_order(answer, content.order))
 
     def keep_last(self, outputs: Any) -> None:
         """Compare the answer to content 0."""
         self.judge(self._read(outputs))
 
-    def judge(self, answer: Answer, in_its_order: Callable[[], Finding] | None = None) -> None:
-        """Compare an answer to content 0: the first with the reference, later answers with the first if possible.
-
-        An answer to content 0 in another order is put back into the first one. A program may round a sample otherwise
-        at another place of the batch, and the layers of a network by themselves predict it at its place only. So where
-        they do not, the answer is checked `in_its_order`.
-        """
+    def judge(self, answer: Answer) -> None:
+        """Compare an answer to content 0: the first with the reference, later answers with the first if possible."""
         case = self.check.case
-
-        def checked() -> Finding:
-            finding = self.check.check(answer)
-            is_open = bool(finding.complaints) and case.is_judged_by_layer
-            return in_its_order() if is_open and in_its_order else finding
-
         if self.verified is None:
-            finding = checked()
+            finding = self.check.check(answer)
             if self.spot is None:
                 self.spot, self.verified = finding, copied(answer)
             else:
@@ -156,14 +144,14 @@ class PhaseProof:
         tolerance = max(*of_format, *tolerances)
         differs = differing(answer, self.verified)
         if differs is None:
-            self._add(checked())
+            self._add(self.check.check(answer))
         elif differs.any():
-            self._add(checked() if case.is_judged_by_layer else self.check.check_where(answer, differs))
+            self._add(self.check.check_where(answer, differs))
         else:
             finding = Finding()
             compare_gradients(finding, answer, self.verified, tolerance)
             if finding.complaints and self.check.everything:
-                finding = checked()  # rounding may have decided a spike otherwise in a second run
+                finding = self.check.check(answer)  # rounding may have decided a spike otherwise in a second run
             self._add(finding)
             self.fresh.rate = self.spot.rate if self.spot else self.fresh.rate
 
