@@ -113,9 +113,12 @@ def _places(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, la
     judged = case.sites if layered else 1
     if name.startswith("fresh-"):
         fewest = sample if case.fan_in else min(sample, case.time_steps * case.batch * FEWEST_NEURONS)
-        return fewest, judged * case.batch * sample * MOST_FRESH
+        return fewest, (case.updates if layered else case.batch * sample) * MOST_FRESH
     if case.sites > judged or (name.startswith("common-") and case.sites > 1):
         return (0 if name.startswith("common-") else sample), case.batch * sample
+    widths = getattr(case, "layer_widths", ())[1:]
+    if layered and len(set(widths)) > 1:  # each layer has an extent of its own
+        return case.time_steps * case.batch * sum(min(width, FEWEST_NEURONS) for width in widths), 2 * case.updates
     if check.get("neurons") is None:  # before schema 4
         few = case.time_steps * case.batch * min(case.neurons, FEWEST_NEURONS)
         return few, few + sample

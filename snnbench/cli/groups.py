@@ -86,7 +86,9 @@ class Choice:
             return {"neurons": [int(each) for each in given]}
         if all(re.fullmatch(r"\d+(-\d+R?)+", each) for each in given):
             return {"widths": given}
-        expected = "expected the neurons of every layer, such as 256, or the widths of input and layers: 784-1000-10, 700-256R-20"
+        expected = (
+            "expected the neurons of every layer, such as 256, or widths of input and layers: 784-1000-10, 700-256R-20"
+        )
         raise typer.BadParameter(f"{', '.join(given)}: {expected}", param_hint="-N")
 
     @property
