@@ -4,6 +4,17 @@
    samples through all steps, and no thread waits for another one. In each step the spikes of these samples go through
    R [N, N], which stays in the second cache. The products are dense: zeros among the spikes are multiplied, too.
 
+   A training pass of one layer of N inputs and N neurons, B = 32, on 2 cores of an EPYC (Zen 4, gcc 12), without the
+   gradient of the inputs, in milliseconds and as multiples of the floor, beside jax-scan and a loop in torch in one run:
+     N       T     fused        jax-scan     loop
+       64   100     1.3  2.4      3.0  5.4     17  30
+       64  1000      14  2.9       49   10    168  35
+      256   100      14  1.4       25  2.6     39  4.0
+      256  1000     135  1.3      270  2.6    461  4.5
+     1024   100     199  1.3      256  1.7    301  2.0
+     1024  1000    1933  1.2     2690  1.6   2964  1.8
+   The products over all steps bound the large layers; the steps, whose arrays are small, bound the small ones.
+
    Macros and formats are those of lif_block.h; STORE is FLOAT32 or FLOAT64, and so is KEEP. What is kept for the
    backward pass is u - threshold, whose sign bit is the spike. */
 #include "lif_block.h"
