@@ -130,14 +130,14 @@ def recurrent() -> str:
     """What a recurrent layer costs: training passes of a network with one, over the floor and over those without."""
     rows = []
     for profile in ("subtract", "zero", "zero-attached"):
-        found = {
+        measured = {
             (case.as_dict()["widths"], case.time_steps, result.contender): result
             for case, results in ranked("recurrent", profile)
             for result in results
         }
-        with_one = [key for key in found if key[0] == "700-256R-20"]
-        for _, steps, name in sorted(with_one, key=lambda key: (key[1], time_ns(found[key]))):
-            one, other = found["700-256R-20", steps, name], found.get(("700-256-20", steps, name))
+        with_one = [key for key in measured if key[0] == "700-256R-20"]
+        for _, steps, name in sorted(with_one, key=lambda key: (key[1], time_ns(measured[key]))):
+            one, other = measured["700-256R-20", steps, name], measured.get(("700-256-20", steps, name))
             without = [f"{time_ns(other) / 1e6:.1f}", f"{time_ns(one) / time_ns(other):.2f}"] if other else ["-", "-"]
             over_floor = f"{time_ns(one) / one.floors_ns['train']:.2f}"
             rows.append([profile, str(steps), name, f"{time_ns(one) / 1e6:.1f}", over_floor, *without])

@@ -20,12 +20,12 @@ def split(weight: Any, entering: int) -> tuple[Any, Any | None]:
 
 def split_all(layers: Sequence[tuple[Any, Any]], entering: int) -> list[tuple[Any, Any, Any | None]]:
     """(W, bias, R) of each layer of a stack with so many inputs."""
-    found = []
+    parts = []
     for weight, bias in layers:
         forward, recurrent = split(weight, entering)
-        found.append((forward, bias, recurrent))
+        parts.append((forward, bias, recurrent))
         entering = len(weight)
-    return found
+    return parts
 
 
 def beside_own(entering: NDArray[Any], spikes: NDArray[Any]) -> NDArray[Any]:

@@ -146,6 +146,20 @@ def test_wrong_recurrence_beyond_the_exam_is_found(tmp_path: Path, lie: str) -> 
     assert outcome and outcome.status == "failed" and "spikes differ" in outcome.reason, outcome
 
 
+def test_network_that_leaves_the_path_of_its_layers_without_a_close_potential_is_found(tmp_path: Path) -> None:
+    """A few samples may leave it where rounding decides, which is nowhere near this spike."""
+    other_spike = """
+        def forward(x):
+            spikes, kept = right.forward(x)
+            spikes = spikes.copy()
+            spikes[0, 3, 5] = 1 - spikes[0, 3, 5]
+            return spikes, kept
+        return Network(forward, right.backward) if case.sites == 2 and case.layer_widths[0] == 30 else right
+    """
+    outcome = reply_to(tmp_path, DECLARED + altered(other_spike), request("time", RECURRENT)).outcome
+    assert outcome and outcome.kind == "incorrect" and "differ from what its layers give" in outcome.reason, outcome
+
+
 def test_recurrent_widths_are_read_and_others_refused() -> None:
     for given in ("700-256R-20", '[700, "256R", 20]'):
         loaded = config.load(CONFIGS / "quick.toml", [f"case.widths={given}"], default_threads=2)
