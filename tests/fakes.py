@@ -70,7 +70,7 @@ def network(case, weights):
     def backward(kept, cotangent):
         x, traces = kept
         got = reference.network_backward(weights, x, traces, cotangent, case)
-        return got.weights, got.biases, got.input
+        return got.weights, got.biases, got.input, *([got.constants] if got.constants else [])
 
     return Network(forward, backward)
 

@@ -27,9 +27,9 @@ class Variant:
     """A variant of a library, as its file declares it. `built_as` is the variant that `build` gets.
 
     `synaptic` are the profiles in which its neurons may have a synaptic current, the case's alpha, and `recurrent`
-    those in which a layer may get its own spikes back. `way` is the
-    harness's own way of running the network (WAYS), or empty. A variant that `compiles` takes far longer than others
-    before its first pass.
+    those in which a layer may get its own spikes back. `trained` are the constants of its neurons that it trains. `way`
+    is the harness's own way of running the network (WAYS), or empty. A variant that `compiles` takes far longer than
+    others before its first pass.
     """
 
     about: str
@@ -48,6 +48,7 @@ class Variant:
     compiles: bool = False
     synaptic: tuple[str, ...] = ()
     recurrent: tuple[str, ...] = ()
+    trained: tuple[str, ...] = ()
     way: str = ""
 
     def refusal(self, case: Any) -> str:
@@ -63,6 +64,9 @@ class Variant:
         if case.is_recurrent and case.profile not in self.recurrent:
             only = f"has one in {', '.join(self.recurrent)} only" if self.recurrent else "has none"
             return f"a recurrent layer: this adapter {only}"
+        if untrained := [name for name in case.trained_constants if name not in self.trained]:
+            only = f"trains its {' and '.join(self.trained)} only" if self.trained else "trains no constant"
+            return f"a trained {' and '.join(untrained)}: this adapter {only}"
         return ""
 
     def run(self, way: str) -> "Variant":

@@ -16,6 +16,7 @@
                                 incorrect: the first in every pass, the others in training passes
     SYNAPTIC = ("zero",)        profiles in which its neurons may have a synaptic current, the case's alpha
     RECURRENT = ("zero",)       profiles in which a layer may get its own spikes back
+    TRAINED = ("beta",)         the constants of its neurons that it trains: beta, threshold
     COMPILES = True             a compiler takes a quarter of a minute or more before the first pass; left out otherwise
     NEEDS = "..."               a requirement that no package index has, and where to get it
     def neuron(case, variant): ...          returns the backend's Neuron, for a workload of neurons alone and, with
@@ -42,6 +43,7 @@ from typing import Any
 from snnbench.adapter import pins
 from snnbench.adapter.declaration import NAME, ONLY_VARIANT, WAYS, Adapter, Variant
 from snnbench.adapter.refusal import AdapterError
+from snnbench.cases.case import CONSTANTS as TRAINABLE
 from snnbench.cases.case import PROFILES
 
 
@@ -90,6 +92,7 @@ CONSTANTS = {
     "COMPILES": Constant("True or False", lambda value: isinstance(value, bool)),
     "SYNAPTIC": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
     "RECURRENT": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
+    "TRAINED": Constant('a tuple of "beta" and "threshold"', lambda value: _some_of(value, TRAINABLE)),
 }
 
 

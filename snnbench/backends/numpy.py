@@ -20,10 +20,13 @@ from snnbench.cases.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """`forward(input) -> (spikes, kept)`; `backward(kept, cotangent) -> (weights, biases, input gradient)`."""
+    """`forward(input) -> (spikes, kept)`; `backward(kept, cotangent) -> (weights, biases, input gradient)`.
+
+    With trained constants their gradients are the fourth: [1] or [N] each, those of the first layer first.
+    """
 
     forward: Callable[[Any], tuple[Any, Any]]
-    backward: Callable[[Any, Any], tuple[list[Any], list[Any], Any]]
+    backward: Callable[[Any, Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +180,15 @@ class Session(backends.Session):
         self.storage(spikes, gradients)
         if gradients is None:
             return Answer(self.layout.spikes(spikes))
-        weights, biases, entering = gradients
+        weights, biases, entering, *trained = gradients
         back = None if entering is None else self.layout.input_gradient(entering)
-        return Answer(self.layout.spikes(spikes), weights, biases, back)
+        return Answer(self.layout.spikes(spikes), weights, biases, back, *trained)
 
     def storage(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
         """The arrays themselves. Raises Incorrect."""
-        weights, biases, entering = gradients or ([], [], None)
+        weights, biases, entering, *trained = gradients or ([], [], None)
         arrays = [spikes, *(weights or ()), *(biases or ()), *([] if entering is None else [entering])]
+        arrays += [each for constants in trained for each in constants]
         return [require_type(each, np.ndarray) for each in arrays]
 
     def spikes_of(self, saved: Any) -> Any:

@@ -69,6 +69,8 @@ class Answer:
 
     All are NumPy arrays, or all are `Held` by a device.
 
+    `constants` are the gradients of the trained constants of the first layer, then of the next.
+
     A network that is no stack answers with its outputs [T, B, classes] in place of spikes. Its `weights` are the
     gradients of all its parameters in order, and its `biases` are empty.
     """
@@ -77,6 +79,12 @@ class Answer:
     weights: list[Any] | None = None
     biases: list[Any] | None = None
     input: Any | None = None
+    constants: list[Any] | None = None
+
+    def constant(self, number: int) -> Any | None:
+        """The gradient of one of the trained constants; None if the answer lacks it."""
+        given = self.constants or []
+        return given[number] if number < len(given) else None
 
     def each(self, function: Callable[[Any], Any]) -> "Answer":
         """The answer with `function` of each array."""
@@ -85,6 +93,7 @@ class Answer:
             None if self.weights is None else list(map(function, self.weights)),
             None if self.biases is None else list(map(function, self.biases)),
             None if self.input is None else function(self.input),
+            None if self.constants is None else list(map(function, self.constants)),
         )
 
 

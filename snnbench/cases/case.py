@@ -63,6 +63,13 @@ class Joined:
     mark: str
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A field's value is some of these words, each once, in their order and joined by hyphens; or "none"."""
+
+    known: tuple[str, ...]
+
+
 # Bounded, far above any possible run, because recordings hold the configs of strangers.
 Count = Annotated[int, Bounds(1, 10**9)]
 CountOrNone = Annotated[int, Bounds(0, 10**9)]
@@ -74,6 +81,10 @@ RECURRENT = "R"
 """The mark of a recurrent layer."""
 Widths = Annotated[str, Joined(Bounds(1, WIDEST), 2, 100, RECURRENT)]
 """The width of the input and of each layer, such as 784-1000-10; 700-256R-20 has a recurrent layer."""
+CONSTANTS = ("beta", "threshold")
+"""The constants of a neuron that can be trained."""
+Trained = Annotated[Literal["none", "beta", "threshold", "beta-threshold"], Words(CONSTANTS)]
+Each = Literal["layer", "neuron"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +128,9 @@ class Case:
 
     alpha = 0.0
     """The share of its current that a neuron keeps per step: a field of some workloads. Without one it keeps none."""
+    trained = "none"
+    trained_each = "layer"
+    """Which constants of a neuron are trained, and what has a number of its own: fields of some workloads."""
 
     if TYPE_CHECKING:  # a field of some workloads, a constant of others
 
@@ -167,6 +181,11 @@ class Case:
     def is_recurrent(self) -> bool:
         """Whether a layer gets its own spikes back, a step later."""
         return False
+
+    @property
+    def trained_constants(self) -> tuple[str, ...]:
+        """The constants of a neuron whose gradient is computed, too."""
+        return tuple(name for name in CONSTANTS if name in self.trained.split("-"))
 
     @property
     def processes(self) -> int:

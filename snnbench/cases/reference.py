@@ -9,28 +9,20 @@ Time is the first axis of every array; the others are free, because neurons are 
     detach_reset drops the second term of the bracket. In a recurrent layer gs includes R^T dL/dx[t+1] (recurrence.py).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import recurrence
+from snnbench.cases import constants, recurrence
 from snnbench.cases.case import Case
 from snnbench.cases.rule import Rule, rule_of
 from snnbench.cases.surrogate import FORMULAS
+from snnbench.cases.trace import Trace
 
 Array = NDArray[np.float64]
 Neuron = Case | Rule
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Charged potentials u, fired spikes s and the potentials before charging (beta * v[t-1]), all [T, ...]."""
-
-    potential: Array
-    spikes: Array
-    decayed: Array
 
 
 def forward(current: Array, neuron: Neuron, forced: Array | None = None, recurrent: Array | None = None) -> Trace:
@@ -106,12 +98,15 @@ def backward(
 class Gradients:
     """dL/d(weight) [N, M] and dL/d(bias) [N] of every layer, and dL/d(input) [T, B, M].
 
-    The weight of a recurrent layer is [N, M + N].
+    The weight of a recurrent layer is [N, M + N]. `constants` are those of the trained constants of the first layer,
+    then of the next: [1], or [N] for one number a neuron. `sizes` are those of their terms (constants.size).
     """
 
     weights: list[Array]
     biases: list[Array]
     input: Array
+    constants: list[Array] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
 
 
 def network_forward(
@@ -138,6 +133,7 @@ def network_backward(
     """Gradients of sum(spikes * cotangent), cotangent [T, B, N], for the traces of network_forward."""
     if not weights:
         return Gradients([], [], backward(cotangent, traces[0], neuron))
+    rule, trained = rule_of(neuron), list[Array]()  # the terms of each trained constant
     by_weight, by_bias = [], []
     for number in reversed(range(len(weights))):
         entering = traces[number - 1].spikes if number else inputs
@@ -147,5 +143,7 @@ def network_backward(
             entering = recurrence.beside_own(entering, traces[number].spikes)
         by_weight.append(np.tensordot(current, entering, ((0, 1), (0, 1))))
         by_bias.append(current.sum((0, 1)))
+        trained = [constants.terms(name, current, traces[number], rule) for name in rule.trained] + trained
         cotangent = current @ forward_weight
-    return Gradients(by_weight[::-1], by_bias[::-1], cotangent)
+    sums, sizes = [constants.summed(each, rule) for each in trained], list(map(constants.size, trained))
+    return Gradients(by_weight[::-1], by_bias[::-1], cotangent, sums, sizes)

@@ -14,6 +14,9 @@ fixed point. The backward pass ignores roundings and cuts, and without `reset_in
 
 The neuron of a case is the rule with synapse = alpha, a gain of 1, at most one spike and reset_by = threshold. If a
 library subtracts the reset one step later, after the decay, reset_by = threshold / beta: `resetting_after_decay`.
+
+`trained` are the constants that have a gradient (constants.py), one number a layer or, if `trained_each` says so, one a
+neuron.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases.case import Case, Reset, Surrogate
+from snnbench.cases.case import Case, Each, Reset, Surrogate
 
 Array = NDArray[np.float64]
 
@@ -51,6 +54,8 @@ class Rule:
     surrogate_gain: float = 1.0
     unit: float = 0.0
     weight_step: float = 0.0
+    trained: tuple[str, ...] = ()
+    trained_each: Each = "layer"
 
     def __post_init__(self) -> None:
         if self.unit and self.synapse:
@@ -128,5 +133,6 @@ def rule_of(neuron: Case | Rule) -> Rule:
     """The rule of a case; a rule itself unchanged."""
     if isinstance(neuron, Rule):
         return neuron
-    names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
-    return Rule(synapse=neuron.alpha, **{name: getattr(neuron, name) for name in names})
+    names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope", "trained_each")
+    numbers = {name: getattr(neuron, name) for name in names}
+    return Rule(synapse=neuron.alpha, trained=neuron.trained_constants, **numbers)

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBo
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from snnbench import workloads
-from snnbench.cases.case import PROFILES, Bounds, Case, Joined
+from snnbench.cases.case import PROFILES, Bounds, Case, Joined, Words
 
 PROFILE = "profile"
 PAIR = ("reset", "detach_reset")
@@ -81,15 +81,17 @@ def fields_of(workload: str) -> dict[str, Any]:
 
 
 def _axis(name: str, kind: Any, workload: str) -> Any:
-    """An axis of such values. Where a value is a list of numbers, one such list is one value."""
+    """An axis of such values. Where a value is a list of numbers or words, one such list is one value."""
     _, *metadata = get_args(get_type_hints(workloads.WORKLOADS[workload].Case, include_extras=True).get(name)) or [None]
-    joined = any(isinstance(each, Joined) for each in metadata)
+    joined = any(isinstance(each, Joined | Words) for each in metadata)
     return Annotated[Axis[kind], BeforeValidator(whole)] if joined else Axis[kind]
 
 
 def whole(value: Any) -> Any:
-    """The value in a list, if it is a list of numbers, each of which may have a mark: [700, "256R", 20]."""
-    is_one = isinstance(value, list | tuple) and value and all("-" not in str(each) for each in value)
+    """The value in a list, if it is a list of parts of one value: [700, "256R", 20] or ["beta", "threshold"]."""
+    is_one = (
+        isinstance(value, list | tuple) and value and all("-" not in str(each) and each != "none" for each in value)
+    )
     is_one = is_one and not any(isinstance(each, list | tuple) for each in value)
     return [value] if is_one else value
 
@@ -109,6 +111,17 @@ def _joined(value: Any, joined: Joined) -> str:
     return "-".join([first, *others])
 
 
+def _worded(value: Any, words: Words) -> str:
+    """Words joined by hyphens, of a list or of such a text."""
+    given = list(map(str, value)) if isinstance(value, list | tuple) else str(value).split("-")
+    if given in ([], ["none"]):
+        return "none"
+    if len(set(given)) < len(given) or not set(given) <= set(words.known):
+        known = ", ".join(map(repr, words.known))
+        raise PydanticCustomError("words", f'should be "none", or a list of some of {known}')
+    return "-".join(word for word in words.known if word in given)
+
+
 def _checked(name: str, hint: Any) -> Any:
     """The type of a value with the checks of its annotation.
 
@@ -123,6 +136,8 @@ def _checked(name: str, hint: Any) -> Any:
     kind, bounds = get_args(hint)
     if isinstance(bounds, Joined):
         return Annotated[kind, BeforeValidator(partial(_joined, joined=bounds))]
+    if isinstance(bounds, Words):
+        return Annotated[kind, BeforeValidator(partial(_worded, words=bounds))]
     if not isinstance(bounds, Bounds):
         raise TypeError(f"{name}: {bounds!r} should be Bounds")
     settings: dict[str, Any] = {"gt" if bounds.above else "ge": bounds.low, "le": bounds.high, "strict": True}

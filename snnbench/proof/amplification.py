@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import recurrence, reference
+from snnbench.cases import constants, recurrence, reference
 from snnbench.cases.case import Case
-from snnbench.cases.reference import Gradients, Trace
+from snnbench.cases.reference import Gradients
 from snnbench.cases.rule import Rule
 from snnbench.cases.surrogate import JUMPS
+from snnbench.cases.trace import Trace
 from snnbench.proof.tolerance import UNIT_ROUNDOFF, of_chance, of_decay
 
 Array = NDArray[np.float64]
@@ -77,7 +78,7 @@ class Backpropagation:
 
     def _rounded(self, random: np.random.Generator) -> Gradients:
         """The gradients if each operation of the neurons is off by a random part of its roundoff."""
-        by_weight, by_bias, cotangent = [], [], self.cotangent
+        by_weight, by_bias, trained, cotangent = [], [], list[Array](), self.cotangent
         for number in reversed(range(len(self.traces))):
             entering, trace = self.traces[number - 1].spikes if number else self.inputs, self.traces[number]
             current, recurrent = entering, None
@@ -92,20 +93,25 @@ class Backpropagation:
                 return Gradients([], [], rounded)
             by_weight.append(np.tensordot(rounded, entering, ((0, 1), (0, 1))))
             by_bias.append(rounded.sum((0, 1)))
+            trained = constants.gradients(rounded, trace, self.rule) + trained
             cotangent = rounded @ forward_weight
-        return Gradients(by_weight[::-1], by_bias[::-1], cotangent)
+        return Gradients(by_weight[::-1], by_bias[::-1], cotangent, trained)
 
 
 def of_layer(part: str, number: int) -> Callable[[Gradients], Array]:
-    """The function that takes the gradient of one layer's `weights` or `biases` from all gradients."""
+    """The function that takes one of the `weights`, `biases` or `constants` from all gradients."""
     return lambda gradients: getattr(gradients, part)[number]
 
 
-def allowed(expected: Array, errors: Iterable[Array], dtype: str) -> float:
-    """The relative error allowed in a gradient, for its errors in the runs; any if its sums may leave the format."""
+def allowed(expected: Array, errors: Iterable[Array], dtype: str, least_size: float = 0.0) -> float:
+    """The relative error allowed in a gradient, for its errors in the runs; any if its sums may leave the format.
+
+    It is relative to what is expected, or to `least_size` if that is larger.
+    """
     if not np.abs(expected).max(initial=0.0) < LARGEST[dtype] / PARTIAL:
         return np.inf
-    size, largest = float(np.linalg.norm(expected)), max(float(np.linalg.norm(error)) for error in errors)
+    size = max(float(np.linalg.norm(expected)), least_size)
+    largest = max(float(np.linalg.norm(error)) for error in errors)
     return FACTOR * largest / size if size else float(np.inf if largest else 0.0)
 
 
@@ -171,4 +177,5 @@ def _rounded(
 def _off(right: Gradients, rounded: Gradients) -> Gradients:
     weights = [ours - theirs for ours, theirs in zip(rounded.weights, right.weights, strict=True)]
     biases = [ours - theirs for ours, theirs in zip(rounded.biases, right.biases, strict=True)]
-    return Gradients(weights, biases, rounded.input - right.input)
+    trained = [ours - theirs for ours, theirs in zip(rounded.constants, right.constants, strict=True)]
+    return Gradients(weights, biases, rounded.input - right.input, trained)

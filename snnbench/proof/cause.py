@@ -14,9 +14,9 @@ from snnbench.cases import recurrence, reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Reset
 from snnbench.cases.problem import Problem
-from snnbench.cases.reference import Trace
 from snnbench.cases.rule import Rule, rule_of
 from snnbench.cases.surrogate import FORMULAS
+from snnbench.cases.trace import Trace
 
 Array = NDArray[np.float64]
 Layers = list[tuple[Array, Array]]

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import network_reference, reference
+from snnbench.cases import constants, network_reference, reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.operations import Neurons
 from snnbench.cases.problem import REVERSED, Graph, Problem
 from snnbench.cases.rule import rule_of
+from snnbench.cases.trace import Trace
 from snnbench.proof import amplification, cause
 from snnbench.proof.amplification import Backpropagation
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
@@ -95,7 +96,7 @@ def _explain(
     content: tuple[int, int],
     before: reference.Array | None,
     answer: Answer,
-    trace: reference.Trace,
+    trace: Trace,
 ) -> None:
     """Name the cause of a wrong answer, and show the first steps of the first wrong neuron."""
     if answer.spikes is None or answer.spikes.shape != trace.spikes.shape or not np.isfinite(answer.spikes).all():
@@ -123,19 +124,27 @@ def _compare(
     expected, runs = backpropagation.gradients, cache(backpropagation.errors)
     wrong_spikes = list(finding.complaints)
 
-    def compare(name: str, got: NDArray[Any] | None, part: Callable[[reference.Gradients], reference.Array]) -> None:
+    def compare(
+        name: str,
+        got: NDArray[Any] | None,
+        part: Callable[[reference.Gradients], reference.Array],
+        least_size: float = 0.0,
+    ) -> None:
         wanted = part(expected)
 
         def magnified() -> float:
-            return amplification.allowed(wanted, map(part, runs()), case.dtype)
+            return amplification.allowed(wanted, map(part, runs()), case.dtype, least_size)
 
-        compare_gradient(finding, name, got, wanted, tolerance, magnified=magnified)
+        compare_gradient(finding, name, got, wanted, tolerance, least_size, magnified)
 
     for number in range(len(expected.weights)):
         name = "" if case.sites == 1 else f" of layer {number}"
         for part, layers in (("weights", answer.weights), ("biases", answer.biases)):
             got = layers[number] if layers else None
             compare(f"{SINGULAR[part]}{name}", got, amplification.of_layer(part, number))
+    names = constants.names(rule_of(case), case.sites)
+    for number, (name, least_size) in enumerate(zip(names, expected.sizes, strict=True)):
+        compare(name, answer.constant(number), amplification.of_layer("constants", number), least_size)
     compare("input", answer.input, lambda gradients: gradients.input)
     if wrong_spikes:
         finding.complaints = wrong_spikes  # gradients belong to their spikes

@@ -37,13 +37,13 @@ def extent(case: Case, budget_ns: int) -> Extent:
 
     Half of a phase's share goes to neurons and half to samples; all goes to neurons if no product mixes them. Layers
     that are judged one by one share the budget, and the result is the extent of each layer. The gradient of a recurrent
-    layer goes through all of its neurons, so everything is compared.
+    layer goes through all of its neurons, and that of a trained constant sums over them, so everything is compared.
     """
     place_ns = PLACE_NS + PRODUCTS * 2 * case.fan_in / FLOPS_PER_NS
     neuron_ns, sample_ns = case.time_steps * case.batch * place_ns, case.time_steps * case.neurons * place_ns
     if case.is_judged_by_layer:
         budget_ns //= case.sites
-    elif case.sites > 1 or case.is_recurrent:
+    elif case.sites > 1 or case.is_recurrent or case.trained_constants:
         return Extent(case.neurons, case.batch)
     if case.neurons * neuron_ns <= budget_ns:
         return Extent(case.neurons, case.batch)

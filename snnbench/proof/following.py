@@ -14,6 +14,7 @@ from snnbench.cases import reference
 from snnbench.cases.case import Case
 from snnbench.cases.rule import Rule
 from snnbench.cases.surrogate import JUMPS
+from snnbench.cases.trace import Trace
 from snnbench.proof import amplification
 from snnbench.proof.jumps import FARTHEST, MOST_IN_16_BITS, Jump, count_within, jumps, near_jumps
 from snnbench.proof.reruns import reruns
@@ -119,7 +120,7 @@ class Followed:
         columns = (slice(None), b, n)
         sample, rule = self.sample, self._input.rule
         _, summing = self._input.source.columns(sample.batch[b], sample.neurons[n])
-        trace = reference.Trace(*(a[columns] for a in (self.trace.potential, self.trace.spikes, self.trace.decayed)))
+        trace = Trace(*(a[columns] for a in (self.trace.potential, self.trace.spikes, self.trace.decayed)))
         margin = np.zeros_like(sample.current)
         margin[columns] = of_potentials(trace, rule, self._input.case.dtype, sample.current[columns], summing)
         return margin

@@ -151,6 +151,7 @@ def copied(answer: Answer, memory: Memory | None = None) -> Answer:
         copies("weights", answer.weights),
         copies("biases", answer.biases),
         None if answer.input is None else copy("input", answer.input),
+        copies("constants", answer.constants),
     )
 
 
@@ -178,6 +179,9 @@ def compare_gradients(finding: Finding, answer: Answer, verified: Answer, tolera
                 got = ours[number] if ours is not None and number < len(ours) else None
                 label = {"weights": "weight", "biases": "bias"}[name] + (f" of layer {number}" if number else "")
                 _compare_gradient(finding, label, got, np.asarray(expected), 2 * tolerance)
+    for number, expected in enumerate(verified.constants or []):
+        got = answer.constant(number)
+        _compare_gradient(finding, f"trained constant {number}", got, np.asarray(expected), 2 * tolerance)
     if verified.input is not None:
         _compare_gradient(finding, "input", answer.input, verified.input, 2 * tolerance)
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.cases import reference
-from snnbench.cases.reference import Trace
 from snnbench.cases.rule import Rule
 from snnbench.cases.surrogate import JUMPS
+from snnbench.cases.trace import Trace
 
 Array = NDArray[np.float64]
 FARTHEST = 1e-4

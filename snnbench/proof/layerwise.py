@@ -143,6 +143,11 @@ class Layerwise:
             name = f"of layer {number}"
             _compare(finding, f"weight {name}", answer.weights[number], alone.weights[0], summed, check)
             _compare(finding, f"bias {name}", answer.biases[number], alone.biases[0], summed, check)
+            trained = link.problem.case.trained_constants
+            for index, constant in enumerate(trained):
+                got, expected = answer.constant(number * len(trained) + index), alone.constant(index)
+                tolerated = max(tolerance(link.problem.case.summed), *magnified)
+                _compare(finding, f"{constant} {name}", got, expected, tolerated, check)
         entering = self._links[0].answer.input
         if case.input_gradient and entering is not None:
             allowed, (check, _) = max(tolerance(case.fan_out), *magnified), self._judged[0]
@@ -180,7 +185,7 @@ def _compare(
     finding: Finding,
     name: str,
     got: NDArray[np.generic] | None,
-    alone: NDArray[np.generic],
+    alone: NDArray[np.generic] | None,
     tolerance: float,
     check: SpotCheck,
 ) -> None:
@@ -190,17 +195,18 @@ def _compare(
         compare_gradient(finding, name, got, expected, tolerance)
         compare_parts(finding, name, got, expected, tolerance, range(expected.ndim))
         return
-    errors = cache(partial(check.errors_of, name.partition(" ")[0]))
+    parameter = name.partition(" ")[0]
+    errors, least_size = cache(partial(check.errors_of, parameter)), check.size_of(parameter)
 
     def magnified_parts(axis: int) -> Array:
         worst: Array = np.max([relative_parts(error, expected, axis) for error in errors()], axis=0)
         return BOTH * amplification.FACTOR * worst
 
     def magnified() -> float:
-        return BOTH * amplification.allowed(expected, errors(), check.case.dtype)
+        return BOTH * amplification.allowed(expected, errors(), check.case.dtype, least_size)
 
-    compare_gradient(finding, name, got, expected, tolerance, magnified=magnified)
-    for axis in range(expected.ndim):
+    compare_gradient(finding, name, got, expected, tolerance, least_size, magnified)
+    for axis in range(0 if least_size else expected.ndim):
         compare_parts(finding, name, got, expected, tolerance, (axis,), partial(magnified_parts, axis))
 
 

@@ -20,6 +20,7 @@ from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Layer
 from snnbench.cases.rule import Rule
+from snnbench.cases.trace import Trace
 from snnbench.proof import amplification
 from snnbench.proof.amplification import Backpropagation
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
@@ -174,7 +175,7 @@ class NetworkCheck:
     def _gradients(self) -> reference.Gradients:
         return self._backpropagation(self.traces).gradients
 
-    def _backpropagation(self, traces: list[reference.Trace]) -> Backpropagation:
+    def _backpropagation(self, traces: list[Trace]) -> Backpropagation:
         cotangent = round_to(self._cotangent, self.case.dtype)
         return Backpropagation(self.layers, self.inputs, traces, cotangent, self.rule, self.case)
 

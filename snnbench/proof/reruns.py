@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.cases import reference
-from snnbench.cases.reference import Trace
 from snnbench.cases.rule import Rule
+from snnbench.cases.trace import Trace
 from snnbench.proof.jumps import Jump
 
 Array = NDArray[np.float64]

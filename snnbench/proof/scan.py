@@ -246,6 +246,8 @@ def agreement(answer: Answer, verified: Answer) -> dict[str, float] | None:
         ):
             if theirs:
                 pairs[name] = (ours or [None])[0], theirs[0]
+        for number, expected in enumerate(verified.constants or []):
+            pairs[f"trained constant {number}"] = answer.constant(number), expected
         return {name: _difference(arrays, *pair) for name, pair in pairs.items()}
 
 

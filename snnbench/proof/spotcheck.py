@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import recurrence, reference
+from snnbench.cases import constants, recurrence, reference
 from snnbench.cases.answer import Answer, Held
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Layer, Problem
 from snnbench.cases.rule import Rule, rule_of
+from snnbench.cases.trace import Trace
 from snnbench.proof import amplification
 from snnbench.proof.comparison import Finding, compare_gradient, compare_parts, compare_spikes, relative_parts
 from snnbench.proof.extent import Extent, extent, sampled
@@ -143,18 +144,27 @@ class SpotCheck:
         return finding if finding.complaints else self.check(answer)
 
     def errors_of(self, gradient: str) -> list[Array]:
-        """The errors by rounding, in several runs, of the last answer's gradient of weight, bias or input.
+        """The errors by rounding, in several runs, of the last answer's gradient of a parameter or the input.
 
         Raises ValueError unless everything is compared.
         """
         if self._linear is None or not self.everything:
             raise ValueError("of a part of the neurons no gradient is whole")
-        of_current = {
+        followed = self._followed["few"]
+        functions: dict[str, Callable[[Array], Array]] = {
             "weight": self._linear.weight_gradient,
             "bias": lambda current: current.sum((0, 1)),
             "input": self._linear.input_gradient,
-        }[gradient]
-        return list(map(of_current, self._followed["few"].errors))
+        }
+        functions |= {name: partial(self._constant, name, followed) for name in self.rule.trained}
+        return list(map(functions[gradient], followed.errors))
+
+    def size_of(self, gradient: str) -> float:
+        """The least size that errors of the last answer's gradient are relative to: that of a constant's terms."""
+        followed = self._followed["few"]
+        if gradient not in self.rule.trained:
+            return 0.0
+        return constants.size(constants.terms(gradient, followed.gradient, followed.trace, self.rule))
 
     def close(self) -> NDArray[np.bool_]:
         """[T, B]: whether rounding may decide about a spike of a compared neuron of the last answer."""
@@ -351,6 +361,33 @@ class SpotCheck:
             near = settled(expected, part, map(change, followed.jumps))
             near = self._second_run(near, part, tolerance, followed, change)
             compare_gradient(finding, name, part, near, tolerance, magnified=magnified, fewest=fewest)
+        for number, name in enumerate(self.rule.trained):
+            self._compare_constant(finding, name, followed, answer.constant(number))
+
+    def _compare_constant(
+        self, finding: Finding, name: str, followed: Followed, got: NDArray[np.generic] | None
+    ) -> None:
+        """Compare the gradient of a trained constant, for which everything is compared."""
+        case, of_neuron = self.case, self.rule.trained_each == "neuron"
+
+        def change(jump: Jump) -> Change:
+            at, trace = (slice(None), jump.sample, jump.neuron), followed.trace
+            column = Trace(trace.potential[at], trace.spikes[at], trace.decayed[at])
+            return jump.neuron * of_neuron, constants.terms(name, jump.change, column, self.rule).sum()
+
+        def magnified() -> float:
+            errors = (self._constant(name, followed, error) for error in followed.errors)
+            return amplification.allowed(expected, errors, case.dtype, size)
+
+        of_terms = constants.terms(name, followed.gradient, followed.trace, self.rule)
+        expected, size = constants.summed(of_terms, self.rule), constants.size(of_terms)
+        tolerance = self.tolerance(case.time_steps * case.batch * (1 if of_neuron else case.neurons))
+        near, fewest = settled(expected, got, map(change, followed.jumps)), self._fewest(case.time_steps)
+        compare_gradient(finding, name, got, near, tolerance, size, magnified, fewest)
+
+    def _constant(self, name: str, followed: Followed, gradient: Array) -> Array:
+        """The gradient of a trained constant for dL/d(current) [T, B, N]."""
+        return constants.summed(constants.terms(name, gradient, followed.trace, self.rule), self.rule)
 
     def _second_run(
         self,

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.cases.case import HALVES, Case
-from snnbench.cases.reference import Trace
 from snnbench.cases.rule import Rule
+from snnbench.cases.trace import Trace
 
 Array = NDArray[np.float64]
 CLOSE_ROUNDOFFS = 32

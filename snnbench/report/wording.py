@@ -155,11 +155,17 @@ def _decays(case: Case) -> str:
     return f"beta={case.beta:g}" + (f", alpha={case.alpha:g}" if "alpha" in case.names() else "")
 
 
+def _trained(case: Case) -> str:
+    """`, beta and threshold trained, one a layer`, or nothing."""
+    named = " and ".join(case.trained_constants)
+    return f", {named} trained, one a {case.trained_each}" if named else ""
+
+
 def _rest(case: Case) -> str:
     """All of a title but the kind and the sizes."""
     threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{case.dtype} ({case.precision}), {_decays(case)}, threshold={case.threshold:g}, "
+        f"{case.dtype} ({case.precision}), {_decays(case)}, threshold={case.threshold:g}{_trained(case)}, "
         f"{case.surrogate}({case.slope:g}), {entering}{threads}, seed {case.seed}"
     )

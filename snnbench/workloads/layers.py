@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from snnbench.cases.case import RECURRENT, Fraction, Widths
+from snnbench.cases.case import RECURRENT, Each, Fraction, Trained, Widths
 from snnbench.cases.problem import EXAM_SHAPE
 from snnbench.workloads import linear_lif
 from snnbench.workloads.linear_lif import Problem, Stack
@@ -37,6 +37,7 @@ class Case(Stack):
     """A stack of layers; `widths` are those of the input and of each layer, of which recurrent ones are marked.
 
     The neurons have a synaptic current, which keeps the share `alpha` of itself per step; with 0 they have none.
+    `trained` constants have a gradient, too: one number a layer, or one a neuron (`trained_each`).
     """
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {
@@ -45,11 +46,13 @@ class Case(Stack):
         "widths": ("N", "neurons"),
     }
 
-    LATER: ClassVar[tuple[str, ...]] = ("alpha",)
+    LATER: ClassVar[tuple[str, ...]] = ("alpha", "trained", "trained_each")
 
     workload: Literal["layers"] = "layers"
     widths: Widths
     alpha: Fraction = 0.0
+    trained: Trained = "none"
+    trained_each: Each = "layer"
 
     @property
     def layer_widths(self) -> tuple[int, ...]:
@@ -68,8 +71,15 @@ class Case(Stack):
 
     @property
     def is_judged_by_layer(self) -> bool:
-        """Whether it is deep, or a hidden spike that rounding moves goes back into its own layer."""
-        return super(Case, self).is_judged_by_layer or (self.sites > 1 and self.is_recurrent)
+        """Whether it is deep, or a hidden spike that rounding moves reaches its own layer or a trained constant."""
+        reaches_all = self.is_recurrent or bool(self.trained_constants)
+        return super(Case, self).is_judged_by_layer or (self.sites > 1 and reaches_all)
+
+    @property
+    def summed(self) -> int:
+        """A constant that is one number of a layer is a sum over its neurons, too."""
+        neurons = max(self.layer_widths[1:]) if self.trained_constants and self.trained_each == "layer" else 1
+        return super(Case, self).summed * neurons
 
     @property
     def neurons(self) -> int:

@@ -9,8 +9,8 @@ import pytest
 
 from snnbench.cases import reference
 from snnbench.cases.case import PROFILES, Case, Surrogate
-from snnbench.cases.reference import Trace
 from snnbench.cases.surrogate import FORMULAS
+from snnbench.cases.trace import Trace
 from snnbench.workloads.linear_lif import Problem
 from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile

@@ -23,7 +23,9 @@ def proof(loaded: list[Any], **of_piece: Any) -> PhaseProof:
         load=lambda which, cotangent: loaded.append((which, cotangent)),
         load_cotangent=loaded.append,
         storage=lambda spikes, gradients: [spikes],
-        answer=lambda spikes, gradients: SimpleNamespace(spikes=spikes, weights=None, biases=None, input=None),
+        answer=lambda spikes, gradients: SimpleNamespace(
+            spikes=spikes, weights=None, biases=None, input=None, constants=None
+        ),
     )
     check: Any = SimpleNamespace(check=lambda answer: Finding(), scanner=None)
     piece = PhaseCalls(lambda _: None, lambda outputs: (outputs, None), **of_piece)
@@ -58,7 +60,7 @@ def test_answer_that_changes_after_the_clock_was_not_done(changes: bool) -> None
 
     def read(spikes: Any, gradients: Any) -> Any:
         spikes[CASE.time_steps // 2 :] = float(changes)
-        return SimpleNamespace(spikes=spikes, weights=None, biases=None, input=None)
+        return SimpleNamespace(spikes=spikes, weights=None, biases=None, input=None, constants=None)
 
     phase.session.answer = read  # type: ignore[method-assign]
     phase.keep(spikes)

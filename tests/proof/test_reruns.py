@@ -7,8 +7,8 @@ import pytest
 
 from snnbench.cases import reference
 from snnbench.cases.answer import Answer
-from snnbench.cases.reference import Trace
 from snnbench.cases.rule import rule_of
+from snnbench.cases.trace import Trace
 from snnbench.proof.following import Followed
 from snnbench.proof.reruns import _other, reruns
 from snnbench.proof.spotcheck import SpotCheck

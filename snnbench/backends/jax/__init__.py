@@ -17,7 +17,7 @@ from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run, repeated
-from snnbench.backends.jax.network import Network, Neuron, Weights
+from snnbench.backends.jax.network import Network, Neuron, Weights, trained
 from snnbench.backends.jax.operations import convolution
 from snnbench.backends.jax.programs import kept
 from snnbench.backends.jax.session import Session, refuse
@@ -26,7 +26,7 @@ from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
 
-__all__ = ["Backend", "Network", "Neuron", "Session", "Weights"]
+__all__ = ["Backend", "Network", "Neuron", "Session", "Weights", "trained"]
 PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}
 COMPILED = "/jax/core/compile/backend_compile_duration"
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # JAX reads it once, when it is first used

@@ -1,6 +1,6 @@
 """The network and the neuron that an adapter for JAX builds, and the weights that it gets."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.jax.operations import Operations
 from snnbench.backends.operations import NetworkParts
+from snnbench.cases.case import CONSTANTS, Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +22,22 @@ class Weights:
     recurrent: jax.Array | None = None
 
 
+def trained(case: Case, neurons: int) -> dict[str, jax.Array]:
+    """The trained constants of a layer of so many neurons, by name: one number each, or one a neuron."""
+    shape = (neurons,) if case.trained_each == "neuron" else ()
+    return {name: jnp.full(shape, getattr(case, name), case.dtype) for name in case.trained_constants}
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """The network that an adapter for JAX builds.
 
     `apply(params, input)` gives the spikes. `params` holds only the weights and biases to differentiate.
     `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients, and a recurrent layer's
-    weights of its own spikes as a third; the values are the harness's times `gain`. `transposed` says that weights are
-    kept as [N_in, N_out]. Without linear layers the input is currents, and the harness hands them over times `gain`. A
-    network of `operations` has their parameters as `params`.
+    weights of its own spikes as a third; the values are the harness's times `gain`. `constants(params)` picks the
+    case's trained constants, those of the first layer first. `transposed` says that weights are kept as [N_in, N_out].
+    Without linear layers the input is currents, and the harness hands them over times `gain`. A network of `operations`
+    has their parameters as `params`.
     `by_step` says that each time step goes through all layers before the next.
     """
 
@@ -40,6 +48,7 @@ class Network:
     transposed: bool = False
     operations: Operations | None = None
     by_step: bool = False
+    constants: Callable[[Any], Sequence[jax.Array]] = lambda params: ()
 
     def without_neurons(self, order: str) -> "Network":
         """The linear layers alone, on inputs in this order of the axes T, B and N: each neuron is the identity.
@@ -73,24 +82,34 @@ class Neuron:
     `layer(neurons)` makes a layer of so many neurons: a pure function of currents [T, B, N], in the adapter's order, to
     spikes of the same shape. It takes the harness's currents times `gain`. `recurrent(neurons)` makes a layer whose
     neurons also get their spikes of the step before: a function of currents and of their weights [N, N] times `gain`.
+    `constants(neurons)` are the first values of the case's trained constants by name, and a layer takes them as
+    arguments of these names.
     """
 
     layer: Callable[[int], Callable[[jax.Array], jax.Array]]
     gain: float = 1.0
     recurrent: Callable[[int], Callable[[jax.Array, jax.Array], jax.Array]] | None = None
+    constants: Callable[[int], Mapping[str, jax.Array]] | None = None
 
     def stack(self, weights: Sequence[Weights]) -> Network:
         """Linear layers with these weights, each followed by a layer of neurons. Raises Unsupported."""
         layers = [self._layer(each) for each in weights]
 
         def apply(params: Any, x: jax.Array) -> jax.Array:
-            for (weight, bias, *own), layer in zip(params, layers, strict=True):
-                x = layer(x @ weight.T + bias, *own)
+            for (weight, bias, *own), constants, layer in zip(*params, layers, strict=True):
+                x = layer(x @ weight.T + bias, *own, **constants)
             return x
 
         given = [(each.weight, each.bias, each.recurrent) for each in weights]
-        params = [tuple(part * self.gain for part in each if part is not None) for each in given]
-        return Network(apply, params, linears=lambda tree: tree, gain=self.gain)
+        linears = [tuple(part * self.gain for part in each if part is not None) for each in given]
+        held = [dict(self.constants(len(each.weight)) if self.constants else {}) for each in weights]
+        return Network(
+            apply,
+            (linears, held),
+            linears=lambda tree: tree[0],
+            gain=self.gain,
+            constants=lambda tree: [each[name] for each in tree[1] for name in CONSTANTS if name in each],
+        )
 
     def _layer(self, weights: Weights) -> Callable[..., jax.Array]:
         """The neurons after a linear layer."""

@@ -146,10 +146,11 @@ class Session(backends.Session):
         turned = [[g.T if network.transposed else g for g in (weight, *own)] for weight, _, *own in layers]
         weights = [times(read(jnp.concatenate(g, 1) if len(g) > 1 else g[0]), network.gain) for g in turned]
         biases = [times(read(b).reshape(-1), network.gain) for _, b, *_ in layers]
+        trained = [read(each).reshape(-1) for each in network.constants(gradients[0])]
         if not self._with_input:
-            return Answer(got, weights, biases)
+            return Answer(got, weights, biases, constants=trained)
         entering = self.layout.input_gradient(read(gradients[1]))
-        return Answer(got, weights, biases, times(entering, self.unit))
+        return Answer(got, weights, biases, times(entering, self.unit), trained)
 
     def recorded(self) -> Recording:
         """A pass of a network of operations, with each value and its gradient. Raises TypeError for a stack.

@@ -18,7 +18,7 @@ from snnbench.backends.torch.floor_products import products
 from snnbench.backends.torch.graph import Captured
 from snnbench.backends.torch.imported import stepped_network
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
-from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weights
+from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weights, trained
 from snnbench.backends.torch.session import Session
 from snnbench.backends.torch.unsupported import refuse
 from snnbench.cases.case import Case
@@ -26,7 +26,17 @@ from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
 
-__all__ = ["Backend", "Network", "Neuron", "Session", "SteppedNeuron", "Weights", "compiled", "stepped_network"]
+__all__ = [
+    "Backend",
+    "Network",
+    "Neuron",
+    "Session",
+    "SteppedNeuron",
+    "Weights",
+    "compiled",
+    "stepped_network",
+    "trained",
+]
 
 
 class Backend(backends.Backend):

@@ -1,6 +1,6 @@
 """The network and the neuron that an adapter for torch builds, and the weights that it gets."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +9,7 @@ import torch
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.operations import NetworkParts
 from snnbench.backends.torch.operations import Operations, Step
+from snnbench.cases.case import CONSTANTS, Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,16 @@ class Weights:
         return layer
 
 
+def trained(case: Case, neurons: int) -> dict[str, torch.nn.Parameter]:
+    """The trained constants of a layer of so many neurons, by name: one number each, or one a neuron."""
+    shape, dtype = (neurons,) if case.trained_each == "neuron" else (), getattr(torch, case.dtype)
+    numbers = {name: getattr(case, name) for name in case.trained_constants}
+    return {
+        name: torch.nn.Parameter(torch.full(shape, number, dtype=dtype, device=case.device))
+        for name, number in numbers.items()
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """The network that an adapter for torch builds.
@@ -48,7 +59,8 @@ class Network:
     linear layers the input is currents, and the harness hands them over times `gain`. `reset` is the call that a user
     of the library makes before each pass, outside of the network: it is timed, never compiled. `by_step` says that each
     time step goes through all layers before the next. `recurrent` has for each layer None or what holds the weights of
-    its own spikes as `weight`, kept as those of linear layers.
+    its own spikes as `weight`, kept as those of linear layers. `constants` are the tensors that hold the case's trained
+    constants, those of the first layer first, each with the derivative of the constant by its tensor.
     """
 
     forward: Callable[[torch.Tensor], torch.Tensor]
@@ -59,6 +71,7 @@ class Network:
     reset: Callable[[], None] | None = None
     by_step: bool = False
     recurrent: Sequence[Any] = ()
+    constants: Sequence[tuple[torch.Tensor, float]] = ()
 
     def without_neurons(self, order: str) -> "Network":
         """The linear layers alone, on inputs in this order of the axes T, B and N: each neuron is the identity.
@@ -92,7 +105,9 @@ class Neuron:
     on each layer before each pass. `joined(linear)` is for a library whose users have a linear layer and its neurons in
     one: it makes such a layer of a torch.nn.Linear, and stacks consist of these but for recurrent layers.
     `recurrent(own)` makes a layer as `layer` does, whose neurons also get their spikes of the step before, through
-    `own`, a torch.nn.Linear of [N, N] without a bias. `is_fed` says that a DataLoader can feed its network.
+    `own`, a torch.nn.Linear of [N, N] without a bias. `constants(layer)` are the tensors of a layer that hold the
+    case's trained constants, by the constant's name. Each is the constant itself, or comes in a pair with the
+    derivative of the constant by it. `is_fed` says that a DataLoader can feed its network.
     """
 
     is_fed: ClassVar[bool] = True
@@ -103,6 +118,7 @@ class Neuron:
     reset: Callable[[Any], None] | None = None
     joined: Callable[[torch.nn.Linear], Callable[[torch.Tensor], torch.Tensor]] | None = None
     recurrent: Callable[[torch.nn.Linear], Callable[[torch.Tensor], torch.Tensor]] | None = None
+    constants: Callable[[Any], Mapping[str, Any]] | None = None
 
     def stack(self, weights: Sequence[Weights]) -> Network:
         """Linear layers with these weights, each followed by a layer of neurons. Raises Unsupported."""
@@ -119,8 +135,17 @@ class Neuron:
                 x = step(x)
             return x
 
-        reset = self._reset_of(layers)
-        return Network(forward, linears, self.gain, provider=self.provider, reset=reset, recurrent=own)
+        held = [self.constants(layer) for layer in layers] if self.constants else []
+        ordered = [of_layer[name] for of_layer in held for name in CONSTANTS if name in of_layer]
+        return Network(
+            forward,
+            linears,
+            self.gain,
+            provider=self.provider,
+            reset=self._reset_of(layers),
+            recurrent=own,
+            constants=[each if isinstance(each, tuple) else (each, 1.0) for each in ordered],
+        )
 
     def _layer(self, linear: torch.nn.Linear, own: torch.nn.Linear | None) -> Callable[[torch.Tensor], torch.Tensor]:
         """The neurons after a linear layer, with their own spikes through `own`, if it is given."""

@@ -58,6 +58,7 @@ class Session(backends.Session):
         self.recurrent = self.network.recurrent or [None] * len(self.network.linears)
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
         self.parameters += [own.weight for own in self.recurrent if own is not None]
+        self.parameters += [tensor for tensor, _ in self.network.constants]
         self.layout = Layout(variant.order, variant.latency)
         if isinstance(given, NetworkParts):
             ordered = self.network.forward.parameters_in_order()
@@ -166,14 +167,16 @@ class Session(backends.Session):
         gradients, count = [_plain(each) for each in gradients], len(self.parameters)
         if self.scales:
             return Answer(got, [times(read(g), scale) for g, scale in zip(gradients, self.scales, strict=True)], [])
-        gain, of_linears = self.network.gain, 2 * len(self.network.linears)
-        of_weights = self._beside_own(gradients[0:of_linears:2], gradients[of_linears:count])
+        gain, of_linears, held = self.network.gain, 2 * len(self.network.linears), self.network.constants
+        of_weights = self._beside_own(gradients[0:of_linears:2], gradients[of_linears : count - len(held)])
+        of_constants = zip(gradients[count - len(held) : count], held, strict=True)
+        trained = [times(read(g).reshape(-1), 1 / derivative) for g, (_, derivative) in of_constants]
         weights = [times(read(g), gain) for g in of_weights]
         biases = [times(read(g).reshape(-1), gain) for g in gradients[1:of_linears:2]]
         if len(gradients) == count:
-            return Answer(got, weights, biases)
+            return Answer(got, weights, biases, constants=trained)
         entering = self.layout.input_gradient(read(gradients[count]))
-        return Answer(got, weights, biases, times(entering, self.unit))
+        return Answer(got, weights, biases, times(entering, self.unit), trained)
 
     def _beside_own(self, weights: Sequence[torch.Tensor], own: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Gradients [N_out, N_in] of each layer's weight, with those of a recurrent layer's own spikes beside."""
