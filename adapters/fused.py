@@ -19,7 +19,7 @@ import torch
 
 from snnbench import kernels
 from snnbench.adapter import require
-from snnbench.backends.torch import Neuron
+from snnbench.backends.torch import Neuron, trained
 
 BACKEND = "torch"
 VARIANTS = {
@@ -46,6 +46,12 @@ WAYS = {"cuda-graph": "cuda"}
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
 SYNAPTIC = {"cpu": ("subtract", "zero", "subtract-detached", "zero-attached")}
 RECURRENT = {"cpu": ("subtract", "zero", "subtract-detached", "zero-attached")}
+TRAINED = {
+    "cpu": ("beta", "threshold"),
+    "torch": ("beta", "threshold"),
+    "triton": ("beta", "threshold"),
+    "cuda": ("beta", "threshold"),
+}
 DEVIATION = {
     "cpu-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
     "cuda-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
@@ -77,12 +83,28 @@ def neuron(case, variant):
     synaptic = partial(kernels.recurrent_lif, alpha=case.alpha, **numbers)
     if case.alpha or case.is_recurrent:
         require(case, "recurrent_lif computes in float32 and float64", dtype=("float32", "float64"))
+        require(case, "recurrent_lif trains no constant", trained="none")
+    if case.trained_constants:
+        require(case, "the kernels train one number of a layer", trained_each="layer")
 
     def recurrent(own):
         return lambda current: synaptic(current, own.weight)
 
     if case.alpha:
         return Neuron(lambda neurons: synaptic, provider=provider, recurrent=recurrent)
+
+    if case.trained_constants:
+        return Neuron(
+            lambda neurons: partial(kernels.lif, **options),
+            provider=provider,
+            joined=lambda linear: partial(
+                kernels.linear_lif,
+                weight=linear.weight,
+                bias=linear.bias,
+                **options | trained(case, linear.out_features),
+            ),
+            constants=lambda layer: {name: layer.keywords[name] for name in case.trained_constants},
+        )
     return Neuron(
         lambda neurons: partial(kernels.lif, **options),
         provider=provider,

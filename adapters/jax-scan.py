@@ -10,16 +10,19 @@
 Docs: https://docs.jax.dev/en/latest/_autosummary/jax.lax.scan.html
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
-from snnbench.backends.jax import Neuron
+from snnbench.backends.jax import Neuron, trained
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 RECURRENT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
+TRAINED = ("beta", "threshold")
 
 
 def neuron(case, variant):
@@ -34,31 +37,34 @@ def neuron(case, variant):
             return spike(distance), tangent / (1 + case.slope * jnp.abs(distance)) ** 2
         return spike(distance), tangent * FORMULAS[case.surrogate](distance, case.slope, case.threshold, jnp)
 
-    def step(v, x):
-        u = case.beta * v + x
-        s = spike(u - case.threshold)
-        if case.reset == "none":
-            return u, s
-        reset_spike = jax.lax.stop_gradient(s) if case.detach_reset else s
-        v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
-        return v, s
+    def step_with(beta, threshold):
+        def step(v, x):
+            u = beta * v + x
+            s = spike(u - threshold)
+            if case.reset == "none":
+                return u, s
+            reset_spike = jax.lax.stop_gradient(s) if case.detach_reset else s
+            v = u - threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
+            return v, s
 
-    def synaptic_step(state, x):
-        v, i = state
-        i = case.alpha * i + x
-        v, s = step(v, i)
-        return (v, i), s
+        def synaptic_step(state, x):
+            v, i = state
+            i = case.alpha * i + x
+            v, s = step(v, i)
+            return (v, i), s
+
+        return synaptic_step if case.alpha else step
 
     def start(current):
         nothing = jnp.zeros_like(current[0])
         return (nothing, nothing) if case.alpha else nothing
 
-    one_step = synaptic_step if case.alpha else step
+    def layer(current, beta=case.beta, threshold=case.threshold):
+        return jax.lax.scan(step_with(beta, threshold), start(current), current)[1]
 
-    def layer(current):
-        return jax.lax.scan(one_step, start(current), current)[1]
+    def recurrent(current, own, beta=case.beta, threshold=case.threshold):
+        one_step = step_with(beta, threshold)
 
-    def recurrent(current, own):
         def recurrent_step(carry, x):
             state, spikes = carry
             state, spikes = one_step(state, x + spikes @ own.T)
@@ -66,4 +72,6 @@ def neuron(case, variant):
 
         return jax.lax.scan(recurrent_step, (start(current), jnp.zeros_like(current[0])), current)[1]
 
+    if case.trained_constants:
+        return Neuron(lambda neurons: layer, recurrent=lambda neurons: recurrent, constants=partial(trained, case))
     return Neuron(lambda neurons: layer, recurrent=lambda neurons: recurrent)

@@ -15,13 +15,15 @@ by beta and the current is multiplied by 1 - beta, so the weights are divided by
 Docs: https://norse.github.io/norse/generated/norse.torch.module.lif_box.html
 """
 
+from functools import partial
+
 import norse.torch as norse
 import torch
 from norse.torch.functional.lif import LIFFeedForwardState, lif_feed_forward_integral
 from norse.torch.functional.reset import reset_subtract, reset_value
 
 from snnbench.adapter import Rule, Unsupported, require
-from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, stepped_network
+from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, stepped_network, trained
 
 BACKEND = "torch"
 VARIANTS = {
@@ -46,6 +48,7 @@ RESETS = {
 }
 SYNAPTIC = {"lif": ("zero-attached",), "lift": ("zero-attached",)}
 RECURRENT = {"box": ("zero",)}
+TRAINED = {"box": ("threshold",)}
 DEVIATION = {"defaults": "the synapse keeps 0.8 of its current per step; a tenth of the current charges the membrane"}
 COMPILES = {"compile-cell": True}
 WAYS = ("compile", "cuda-graph", "amp")
@@ -93,6 +96,10 @@ def neuron(case, variant):
         "lif": lambda neurons: first_output(norse.LIF(p=current_based(case), dt=DT)),
         "integral": lambda neurons: integral(case),
     }
+    if case.trained_constants:
+        require(case, "this adapter trains the constants of LIFBoxCell, not of LIFRecurrent", is_recurrent=False)
+        training = partial(box_of_own_threshold, case)
+        return Neuron(training, 1 / (1 - case.beta), constants=lambda layer: {"threshold": layer.threshold})
     return Neuron(layers[variant], gain=1 / (1 - case.beta))
 
 
@@ -149,7 +156,15 @@ def first_output(module):
     return lambda current: module(current)[0]
 
 
-def box_cell(case):
+def box_of_own_threshold(case, neurons):
+    """Its decay cannot be trained so: its current is divided by 1 - beta."""
+    threshold = trained(case, neurons)["threshold"]
+    layer = first_output(norse.Lift(box_cell(case, threshold)))
+    layer.threshold = threshold
+    return layer
+
+
+def box_cell(case, threshold=None):
     resets = {
         "subtract": reset_subtract,
         "zero-attached": reset_value,
@@ -158,7 +173,7 @@ def box_cell(case):
     }
     parameters = norse.LIFBoxParameters(
         tau_mem_inv=torch.tensor((1 - case.beta) / DT, device=case.device),
-        v_th=torch.tensor(case.threshold, device=case.device),
+        v_th=torch.tensor(case.threshold, device=case.device) if threshold is None else threshold,
         method=METHODS[case.surrogate],
         alpha=torch.tensor(1.0, device=case.device),
         reset_method=resets[case.profile],

@@ -49,6 +49,7 @@ DEVICES = {"exodus": ("cuda",)}
 EXACT = ("subtract",)
 SYNAPTIC = {"torch": ("subtract",)}
 RECURRENT = {"torch": ("subtract",)}
+TRAINED = {"torch": ("beta", "threshold")}
 RESETS = "Rockpool's neurons subtract, with the gradient attached"
 DEVIATION = {
     "defaults": "a synapse and a membrane of 20 ms at steps of 1 ms, several spikes a step, one-sided surrogate"
@@ -86,17 +87,18 @@ def build(case, weights, variant):
     from snnbench.backends.torch import Network
 
     make, gain = of_torch(case, variant)
-    linears, modules, own = [], [], []
+    linears, modules, own, constants = [], [], [], []
     for layer in weights:
         weight = (layer.weight.T * gain).contiguous()
         linears.append(LinearTorch(weight.shape, weight=weight, bias=layer.bias * gain, has_bias=True))
         back = {} if layer.recurrent is None else {"has_rec": True, "w_rec": (layer.recurrent.T * gain).contiguous()}
         modules += [linears[-1], make(case, weight.shape[1], **back)]
         own.append(Own(modules[-1]) if back else None)
+        constants += trained(case, modules[-1])
     network, provider = Sequential(*modules).to(case.device), "exodus" if variant == "exodus" else "torch"
     reset = network.reset_state
-    spikes = Spikes(network)
-    return Network(spikes, linears, gain, transposed=True, provider=provider, reset=reset, recurrent=own)
+    parts = {"provider": provider, "reset": reset, "recurrent": own, "constants": constants}
+    return Network(Spikes(network), linears, gain, transposed=True, **parts)
 
 
 class Own:
@@ -155,15 +157,17 @@ def torch_neurons(case, neurons):
     import torch
     from rockpool.nn.modules import LIFNeuronTorch
 
-    return LIFNeuronTorch((neurons,), tau_mem=constant(-DT / math.log(case.beta)), **options(case, torch))
+    tau_mem = held(case, "beta", -DT / math.log(case.beta), neurons)
+    return LIFNeuronTorch((neurons,), tau_mem=tau_mem, **options(case, torch, neurons))
 
 
 def synaptic_neurons(case, neurons, **recurrent):
     import torch
     from rockpool.nn.modules import LIFTorch
 
-    decays = {"leak_mode": "decays", "alpha": constant(case.beta), "beta": constant(case.alpha or SYNAPSE_DECAY)}
-    return LIFTorch((neurons, neurons), **decays, **recurrent, **options(case, torch))
+    decays = {"leak_mode": "decays", "alpha": held(case, "beta", case.beta, neurons)}
+    decays["beta"] = constant(case.alpha or SYNAPSE_DECAY)
+    return LIFTorch((neurons, neurons), **decays, **recurrent, **options(case, torch, neurons))
 
 
 def constant(value):
@@ -174,7 +178,26 @@ def constant(value):
     return Constant(torch.tensor(value))
 
 
-def options(case, torch):
+def held(case, name, value, neurons):
+    """A constant of the neurons: a parameter if the case trains it."""
+    import torch
+
+    if name not in case.trained_constants:
+        return constant(value)
+    return torch.full((neurons,) if case.trained_each == "neuron" else (), value)
+
+
+def trained(case, neurons):
+    """The trained parameters of a module, each with the derivative of the case's constant by it."""
+    tensors = {"threshold": (neurons.threshold, 1.0)} if "threshold" in case.trained_constants else {}
+    if "beta" in case.trained_constants and hasattr(neurons, "alpha"):
+        tensors["beta"] = neurons.alpha, 1.0
+    elif "beta" in case.trained_constants:  # beta = exp(-DT / tau_mem)
+        tensors["beta"] = neurons.tau_mem, case.beta * math.log(case.beta) ** 2 / DT
+    return [tensors[name] for name in case.trained_constants]
+
+
+def options(case, torch, neurons):
     """The options that neurons with and without a synapse share."""
 
     class Spike(torch.autograd.Function):
@@ -189,12 +212,14 @@ def options(case, torch):
         def backward(ctx, gradient):
             potential, threshold = ctx.saved_tensors
             if case.surrogate == "fast_sigmoid":
-                return gradient / (1 + case.slope * (potential - threshold).abs()) ** 2, None, None, None
-            slope = FORMULAS[case.surrogate](potential - threshold, case.slope, case.threshold, torch)
-            return gradient * slope, None, None, None
+                passed = gradient / (1 + case.slope * (potential - threshold).abs()) ** 2
+            else:
+                passed = gradient * FORMULAS[case.surrogate](potential - threshold, case.slope, case.threshold, torch)
+            of_threshold = -passed.sum_to_size(threshold.shape) if "threshold" in case.trained_constants else None
+            return passed, of_threshold, None, None
 
     return {
-        "threshold": constant(case.threshold),
+        "threshold": held(case, "threshold", case.threshold, neurons),
         "bias": constant(0.0),
         "dt": DT,
         "spike_generation_fn": Spike,

@@ -44,6 +44,7 @@ DEVICES = {"exodus": ("cuda",)}
 EXACT = {"default": ("subtract", "zero", "subtract-detached"), "exodus": ("subtract",)}
 SYNAPTIC = {"default": ("subtract", "zero", "subtract-detached")}
 RECURRENT = {"default": ("subtract", "zero", "subtract-detached")}
+TRAINED = {"default": ("beta",)}
 RESETS = {
     "default": "MembraneReset, the reset to zero, is detached",
     "exodus": "EXODUS subtracts, with the gradient attached",
@@ -103,15 +104,25 @@ def neuron(case, variant):
             raise Unsupported("alpha = exp(-1 / tau_syn) and beta must lie between 0 and 1")
         decay["tau_syn"], gain = -1 / math.log(case.alpha), 1 / case.alpha  # the current decays before it is read
 
+    if case.trained_constants:
+        if not decay:
+            raise Unsupported("IAF has no decay to train")
+        decay["train_alphas"] = True
+
     def layer(neurons, kind=Neurons, **connection):
+        if case.trained_each == "neuron":
+            connection["tau_mem"] = torch.full((neurons,), decay["tau_mem"])
         lif = kind(
-            **decay,
-            **connection,
+            **decay | connection,
             spike_threshold=case.threshold,
             spike_fn=activation.SingleSpike,
             reset_fn=resets[case.profile](),
             surrogate_grad_fn=lambda v, threshold: slope_at(case, v - threshold),
         ).to(case.device)
+        if case.trained_constants:
+            if case.alpha:
+                lif.alpha_syn.requires_grad_(False)
+            return lif
         if decay:
             lif.tau_mem.requires_grad_(False)  # trainable by default, but its gradient would be extra work
         if case.alpha:
@@ -121,8 +132,11 @@ def neuron(case, variant):
     def recurrent(own):
         return layer(own.in_features, Recurrent, rec_connect=own)
 
-    provider = "exodus" if variant == "exodus" else "torch"
-    return Neuron(layer, gain, provider, reset=Neurons.reset_states, recurrent=recurrent)
+    provider, reset = "exodus" if variant == "exodus" else "torch", Neurons.reset_states
+    if case.trained_constants:
+        constants = {"constants": lambda layer: {"beta": layer.alpha_mem}}
+        return Neuron(layer, gain, provider, reset=reset, recurrent=recurrent, **constants)
+    return Neuron(layer, gain, provider, reset=reset, recurrent=recurrent)
 
 
 def slope_at(case, distance):

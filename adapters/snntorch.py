@@ -50,6 +50,7 @@ RESETS = {
 }
 SYNAPTIC = {"unbind": ("zero-attached",)}
 RECURRENT = {"unbind": ("zero-attached",)}
+TRAINED = {"unbind": ("beta", "threshold"), "index": ("beta", "threshold")}
 DEVIATION = {
     "leaky-parallel": "potentials below 0 are clipped by nn.RNN's ReLU",
     "defaults": "the reset subtracts the undecayed threshold one step late, without a gradient; arctangent surrogate",
@@ -73,9 +74,20 @@ def neuron(case, variant):
     if variant in ("step", "defaults"):
         return SteppedNeuron(lambda neurons: stepped(leaky(case, variant)))
     if case.alpha:
+        require(case, "this adapter trains the constants of Leaky, not of Synaptic", trained="none")
         require(case, "RSynaptic with reset_delay=False adds a state to a missing one, and fails", is_recurrent=False)
         return Neuron(lambda neurons: synaptic(case))
     loop = {"compile-cell": compiled_loop, "index": indexed_loop}.get(variant, looped)
+    if case.trained_constants:
+        require(case, "this adapter trains the constants of Leaky, not of RLeaky", is_recurrent=False)
+
+        def training(neurons):
+            leaky_neuron = leaky(case, variant, **learned(case, neurons))
+            layer = loop(leaky_neuron)
+            layer.constants = {name: getattr(leaky_neuron, name) for name in case.trained_constants}
+            return layer
+
+        return Neuron(training, constants=lambda layer: layer.constants)
     return Neuron(lambda neurons: loop(leaky(case, variant)), recurrent=lambda own: recurrent(case, own))
 
 
@@ -129,16 +141,24 @@ def recurrent(case, own):
     return layer
 
 
-def leaky(case, variant):
+def leaky(case, variant, **trained):
     if variant == "defaults":
         return snn.Leaky(beta=case.beta).to(case.device)
-    return snn.Leaky(
-        beta=case.beta,
-        threshold=case.threshold,
-        reset_mechanism="zero",
-        reset_delay=case.detach_reset,  # the delayed reset is detached, the immediate one attached
-        spike_grad=spike_grad(case),
-    ).to(case.device)
+    options = {
+        "beta": case.beta,
+        "threshold": case.threshold,
+        "reset_mechanism": "zero",
+        "reset_delay": case.detach_reset,  # the delayed reset is detached, the immediate one attached
+        "spike_grad": spike_grad(case),
+    }
+    return snn.Leaky(**options | trained).to(case.device)
+
+
+def learned(case, neurons):
+    """The options of a Leaky that trains the case's constants."""
+    shape = (neurons,) if case.trained_each == "neuron" else ()
+    values = {name: torch.full(shape, getattr(case, name)) for name in case.trained_constants}
+    return values | {f"learn_{name}": True for name in values}
 
 
 def spike_grad(case):

@@ -38,7 +38,7 @@ from snnbench.backends.torch import Neuron, compiled, stepped_network
 BACKEND = "torch"
 VARIANTS = {
     "auto": "LIFNode, which on CUDA chooses its own kernel (the record names it); CUBALIFNode with a synaptic current; "
-    "step by step in a LinearRecurrentContainer where a layer is recurrent",
+    "ParametricLIFNode with a trained beta; step by step in a LinearRecurrentContainer where a layer is recurrent",
     "triton": "LIFNode with its Triton kernel",
     "cuda": "LIFNode with its CUDA kernel",
     "compile-cell": "LIFNode in single-step mode; the compiled step is called by a loop over time",
@@ -65,6 +65,7 @@ EXACT = {
 }
 SYNAPTIC = {"auto": ("subtract", "zero", "subtract-detached", "zero-attached")}
 RECURRENT = {"auto": ("subtract", "zero", "subtract-detached", "zero-attached")}
+TRAINED = {"auto": ("beta",)}
 RESETS = {"psn": "PSN has no reset", "sliding-psn": "SlidingPSN has no reset"}
 DEVIATION = {"defaults": "tau = 2: each step halves the potential and adds half of the input; sigmoid surrogate"}
 COMPILES = {"compile-cell": True}
@@ -119,6 +120,8 @@ def neuron(case, variant):
     def node(**changes):
         if case.alpha:
             return synaptic(case).to(case.device)
+        if case.trained_constants:
+            return parametric(case, options | changes).to(case.device)
         return (IFNode if case.beta == 1 else LIFNode)(**options | changes).to(case.device)
 
     def layer(neurons):
@@ -135,7 +138,7 @@ def neuron(case, variant):
             return backend
         if case.alpha:
             return "torch"
-        kind = "if" if case.beta == 1 else "lif"
+        kind = "if" if case.beta == 1 else "plif" if case.trained_constants else "lif"
         return str(functional.neuron_implementation(kind, torch.device(case.device))["implementation"])
 
     if variant in ("triton", "cuda"):
@@ -143,8 +146,22 @@ def neuron(case, variant):
             provider()
         except RuntimeError as error:
             raise Unavailable(f"SpikingJelly has no {variant} kernel here: {error}") from error
+    if case.trained_constants:
+        by_weight = case.beta * (case.beta - 1)  # beta = 1 - sigmoid(w)
+        held = {"constants": lambda layer: {"beta": (getattr(layer, "node", layer).w, by_weight)}}
+        return Neuron(layer, provider=provider, reset=functional.reset_net, recurrent=recurrent, **held)
     block = (lambda linear: checkpointed(torch.nn.Sequential(linear, node()))) if variant == "memopt" else None
     return Neuron(layer, provider=provider, reset=functional.reset_net, joined=block, recurrent=recurrent)
+
+
+def parametric(case, options):
+    from spikingjelly.activation_based.neuron import ParametricLIFNode
+
+    require(case, "ParametricLIFNode has one trained decay for a layer", trained_each="layer")
+    require(case, "CUBALIFNode trains no constant", alpha=0.0)
+    if case.beta == 1:
+        raise Unsupported("IFNode has no decay to train")
+    return ParametricLIFNode(init_tau=options["tau"], **{name: each for name, each in options.items() if name != "tau"})
 
 
 def checkpointed(module):
@@ -180,7 +197,7 @@ class Recurrent(torch.nn.Module):
         from spikingjelly.activation_based.layer import LinearRecurrentContainer
 
         super().__init__()
-        self.own, neurons = own, own.in_features
+        self.own, self.node, neurons = own, node, own.in_features
         self.container = LinearRecurrentContainer(node, neurons, neurons, bias=False, step_mode="m")
         del self.container.rc.weight
         self.identity = torch.eye(neurons).to(own.weight)

@@ -42,6 +42,7 @@ DEVIATION = {
 EXACT = {"linear-outside": ("subtract",), "run": ("subtract",), "psu": ("none",)}
 SYNAPTIC = {"linear-outside": ("subtract",), "run": ("subtract",)}
 RECURRENT = {"linear-outside": ("subtract",), "run": ("subtract",)}
+TRAINED = {"linear-outside": ("beta",), "run": ("beta",)}
 VARIANTS = {
     "linear-outside": "Linear on the whole sequence, then CuBaLIF scanned by spyx.nn.run",
     "run": "Sequential(Linear, CuBaLIF) scanned by spyx.nn.run, as documented",
@@ -76,8 +77,11 @@ def build(case, weights, variant):
     else:
         neuron = spyx.nn.CuBaLIF(shape, alpha=case.alpha, beta=case.beta, **options)
     layers = [*(linear_of(layer, rngs) for layer in weights), neuron]
-    # beta and alpha are parameters too, but their gradients would be extra work
-    trained = ("kernel", "bias", "recurrent_w")
+    if case.trained_each == "neuron":
+        neuron.beta = nnx.Param(jnp.full(shape, case.beta))
+    # beta and alpha are parameters too, but where they are not trained, their gradients would be extra work
+    of_linears = ("kernel", "bias", "recurrent_w")
+    trained = (*of_linears, *case.trained_constants)
     graph, params, fixed = nnx.split(spyx.nn.Sequential(*layers), lambda path, _: path[-1] in trained, ...)
 
     def run(params, x):
@@ -92,10 +96,14 @@ def build(case, weights, variant):
     def linears(tree):
         of_layers = nnx.to_pure_dict(tree).get("layers", {}).values()
         arrays = {name: array for of_layer in of_layers for name, array in of_layer.items()}
-        return [tuple(arrays[name] for name in trained if name in arrays)] if arrays else []
+        return [tuple(arrays[name] for name in of_linears if name in arrays)] if arrays else []
+
+    def constants(tree):
+        of_layers = nnx.to_pure_dict(tree).get("layers", {}).values()
+        return [of_layer[name] for of_layer in of_layers for name in case.trained_constants if name in of_layer]
 
     apply = run if variant in ("run", "defaults") else linear_outside
-    return Network(apply, params, linears, transposed=True, by_step=apply is run)
+    return Network(apply, params, linears, transposed=True, by_step=apply is run, constants=constants)
 
 
 def activation(case):

@@ -7,15 +7,18 @@
 Docs: https://docs.pytorch.org/docs/stable/notes/extending.html
 """
 
+from functools import partial
+
 import torch
 
-from snnbench.backends.torch import Neuron
+from snnbench.backends.torch import Neuron, trained
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 RECURRENT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
+TRAINED = ("beta", "threshold")
 WAYS = ("compile", "cuda-graph", "amp")
 VARIANTS = {
     "unbind": "the current is unbound along time before the loop",
@@ -58,7 +61,7 @@ def shaped(case):
 def neuron(case, variant):
     spike = Spike.apply if case.surrogate == "fast_sigmoid" else shaped(case)
 
-    def layer(current, own=None):
+    def layer(current, own=None, beta=case.beta, threshold=case.threshold):
         v = s = torch.zeros_like(current[0])
         spikes = []
         if case.alpha:
@@ -69,17 +72,26 @@ def neuron(case, variant):
                 x = x + own(s)
             if case.alpha:
                 i = case.alpha * i + x
-            u = case.beta * v + (i if case.alpha else x)
-            s = spike(u - case.threshold, case.slope)
+            u = beta * v + (i if case.alpha else x)
+            s = spike(u - threshold, case.slope)
             spikes.append(s)
             if case.reset == "none":
                 v = u
                 continue
             reset_spike = s.detach() if case.detach_reset else s
-            v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
+            v = u - threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return torch.stack(spikes)
 
     def recurrent(own):
         return lambda current: layer(current, own)
 
+    def training(neurons, own=None):
+        return partial(layer, own=own, **trained(case, neurons))
+
+    if case.trained_constants:
+        return Neuron(
+            training,
+            recurrent=lambda own: training(own.in_features, own),
+            constants=lambda layer: {name: layer.keywords[name] for name in case.trained_constants},
+        )
     return Neuron(lambda neurons: layer, recurrent=recurrent)

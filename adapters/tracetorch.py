@@ -14,6 +14,8 @@ LIB's spike function is an argument, and the default one gives the probability o
 Docs: https://yegor-men.github.io/tracetorch/
 """
 
+import math
+
 import torch
 import tracetorch
 
@@ -28,6 +30,7 @@ VARIANTS = {
     "defaults": "LIB(neurons) inside the loop over time, all other arguments at their defaults",
 }
 EXACT = {"unbind": ("subtract",), "step": ("subtract",)}
+TRAINED = {"unbind": ("beta", "threshold")}
 RESETS = {
     "unbind": "LIB subtracts, with the gradient attached",
     "step": "LIB subtracts, with the gradient attached",
@@ -62,23 +65,33 @@ def neuron(case, variant):
         raise Unsupported("traceTorch computes beta by a sigmoid, so it must lie between 0 and 1")
     if variant == "step":
         return SteppedNeuron(lambda neurons: stepped(lib(case, neurons)))
-    return Neuron(lambda neurons: Looped(lib(case, neurons)), reset=lambda layer: layer.neurons.zero_states())
+    reset = {"reset": lambda layer: layer.neurons.zero_states()}
+    if case.trained_constants:
+        return Neuron(lambda neurons: Looped(lib(case, neurons)), constants=lambda layer: raw(case, layer), **reset)
+    return Neuron(lambda neurons: Looped(lib(case, neurons)), **reset)
 
 
 def lib(case, neurons):
-    """A layer with one decay and one threshold for all neurons, which are not trained."""
+    """A layer with one decay and one threshold for all neurons, which are not trained unless the case says so."""
+    rank = int(case.trained_each == "neuron")
     return tracetorch.snn.LIB(
         neurons,
         beta=case.beta,
         threshold=case.threshold,
-        beta_rank=0,
-        threshold_rank=0,
+        beta_rank=rank,
+        threshold_rank=rank,
         bias_rank=0,
-        learn_beta=False,
-        learn_threshold=False,
+        learn_beta="beta" in case.trained_constants,
+        learn_threshold="threshold" in case.trained_constants,
         learn_bias=False,
         spike_fn=spike_function(case),
     ).to(case.device)
+
+
+def raw(case, layer):
+    """The tensors behind beta = sigmoid(raw) and threshold = softplus(raw), with the derivatives of these."""
+    by_raw = {"beta": case.beta * (1 - case.beta), "threshold": -math.expm1(-case.threshold)}
+    return {name: (getattr(layer.neurons, f"raw_{name}"), by_raw[name]) for name in case.trained_constants}
 
 
 class Looped:
