@@ -145,6 +145,24 @@ def recurrent() -> str:
     return markdown.table(Table(columns, rows, texts=3)) + source(newest("recurrent"))
 
 
+def trained() -> str:
+    """What trained constants cost: training passes with them over those without."""
+    rows = []
+    for profile in ("subtract", "zero"):
+        times = {
+            (case.as_dict().get("trained", "none"), result.contender): time_ns(result) / 1e6
+            for case, results in ranked("trained", profile)
+            for result in results
+        }
+        for name in sorted((name for which, name in times if which == "beta"), key=lambda name: times["beta", name]):
+            fixed, beta, both = (times.get((which, name)) for which in ("none", "beta", "beta-threshold"))
+            given = [f"{each:.1f}" if each else "-" for each in (fixed, beta, both)]
+            ratios = [f"{each / fixed:.2f}" if each and fixed else "-" for each in (beta, both)]
+            rows.append([profile, name, *given, *ratios])
+    columns = ["profile", "library", "fixed ms", "beta ms", "both ms", "beta ratio", "both ratio"]
+    return markdown.table(Table(columns, rows, texts=2)) + source(newest("trained"))
+
+
 def indexing() -> str:
     """What reading each time step by its index costs, beside unbinding the tensor once."""
     recording, rows = newest("neuron-share"), []
@@ -259,6 +277,7 @@ def findings() -> dict[str, str]:
         tutorial,
         synaptic,
         recurrent,
+        trained,
         indexing,
         growth,
         memory,
