@@ -7,8 +7,6 @@
 Docs: https://docs.pytorch.org/docs/stable/notes/extending.html
 """
 
-from functools import partial
-
 import torch
 
 from snnbench.backends.torch import Neuron, trained
@@ -41,8 +39,8 @@ class Spike(torch.autograd.Function):
         return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
 
 
-def shaped(case):
-    """A step with the derivative of another surrogate."""
+def shaped(case, threshold):
+    """A step with the derivative of another surrogate, for a threshold that is a number."""
 
     class Shaped(torch.autograd.Function):
         @staticmethod
@@ -53,15 +51,17 @@ def shaped(case):
         @staticmethod
         def backward(ctx, gradient):
             (distance,) = ctx.saved_tensors
-            return gradient * FORMULAS[case.surrogate](distance, case.slope, case.threshold, torch), None
+            return gradient * FORMULAS[case.surrogate](distance, case.slope, threshold, torch), None
 
     return Shaped.apply
 
 
-def neuron(case, variant):
-    spike = Spike.apply if case.surrogate == "fast_sigmoid" else shaped(case)
+def neuron(case, variant, threshold=None):
+    if case.trained_constants:
+        return training(case, variant)
+    spike = Spike.apply if case.surrogate == "fast_sigmoid" else shaped(case, threshold or case.threshold)
 
-    def layer(current, own=None, beta=case.beta, threshold=case.threshold):
+    def layer(current, own=None):
         v = s = torch.zeros_like(current[0])
         spikes = []
         if case.alpha:
@@ -72,26 +72,30 @@ def neuron(case, variant):
                 x = x + own(s)
             if case.alpha:
                 i = case.alpha * i + x
-            u = beta * v + (i if case.alpha else x)
-            s = spike(u - threshold, case.slope)
+            u = case.beta * v + (i if case.alpha else x)
+            s = spike(u - case.threshold, case.slope)
             spikes.append(s)
             if case.reset == "none":
                 v = u
                 continue
             reset_spike = s.detach() if case.detach_reset else s
-            v = u - threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
+            v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return torch.stack(spikes)
 
     def recurrent(own):
         return lambda current: layer(current, own)
 
-    def training(neurons, own=None):
-        return partial(layer, own=own, **trained(case, neurons))
-
-    if case.trained_constants:
-        return Neuron(
-            training,
-            recurrent=lambda own: training(own.in_features, own),
-            constants=lambda layer: {name: layer.keywords[name] for name in case.trained_constants},
-        )
     return Neuron(lambda neurons: layer, recurrent=recurrent)
+
+
+def training(case, variant):
+    """The same neuron, with constants of its own in each layer."""
+
+    def layer(neurons, own=None):
+        constants = trained(case, neurons)
+        made = neuron(case.with_(trained="none", **constants), variant, case.threshold)
+        run = made.recurrent(own) if own else made.layer(neurons)
+        run.constants = constants
+        return run
+
+    return Neuron(layer, recurrent=lambda own: layer(own.in_features, own), constants=lambda run: run.constants)

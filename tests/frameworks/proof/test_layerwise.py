@@ -43,7 +43,7 @@ def build(case, weights, variant):
     return Network(forward, linears)
 """
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8") + STACK
-LOOP = LOOP.replace("import Neuron\n", "import Network, Neuron\n")
+LOOP = LOOP.replace("import Neuron", "import Network, Neuron")
 DEEP = CASE.with_(layers=2, dtype="bfloat16", time_steps=30, batch=7, neurons=48)
 
 
