@@ -44,8 +44,18 @@ DEVICES = {
 }
 WAYS = {"cuda-graph": "cuda"}
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
-SYNAPTIC = {"cpu": ("subtract", "zero", "subtract-detached", "zero-attached")}
-RECURRENT = {"cpu": ("subtract", "zero", "subtract-detached", "zero-attached")}
+SYNAPTIC = {
+    "cpu": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "torch": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "triton": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "cuda": ("subtract", "zero", "subtract-detached", "zero-attached"),
+}
+RECURRENT = {
+    "cpu": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "torch": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "triton": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "cuda": ("subtract", "zero", "subtract-detached", "zero-attached"),
+}
 TRAINED = {
     "cpu": ("beta", "threshold"),
     "torch": ("beta", "threshold"),
@@ -79,7 +89,7 @@ def settings(case, variant):
 def neuron(case, variant):
     options = settings(case, variant)
     provider = f"snnbench:{options['kernel']}"
-    numbers = {name: each for name, each in options.items() if name not in ("kernel", "keep")}
+    numbers = {name: each for name, each in options.items() if name != "keep"}
     synaptic = partial(kernels.recurrent_lif, alpha=case.alpha, **numbers)
     if case.alpha or case.is_recurrent:
         require(case, "recurrent_lif computes in float32 and float64", dtype=("float32", "float64"))

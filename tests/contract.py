@@ -71,6 +71,31 @@ def some_pairs(neuron: Neuron) -> list[tuple[torch.dtype, torch.dtype]]:
     return [first, *(others[(number + further) % len(others)] for further in (0, len(others) // 2))]
 
 
+def check_synapse(kernels: Kernels, neuron: Neuron, alpha: float = 0.8) -> None:
+    """With a synaptic current the pass is that of the filtered current, and its gradient is filtered back."""
+    module, inputs = kernels.module, kernels.problem()
+    charge, filtered = torch.zeros_like(inputs.start), []
+    for x in inputs.current:
+        charge = alpha * charge + x
+        filtered.append(charge)
+    found = []
+    for current, decay in ((torch.stack(filtered), 0.0), (inputs.current, alpha)):
+        current, potential = current.to(kernels.device), torch.zeros_like(inputs.start, device=kernels.device)
+        spikes, saved, gradient = (torch.full_like(current, 7.0) for _ in range(3))
+        module.forward(current, potential, spikes, saved, neuron, alpha=decay)
+        carried = torch.zeros_like(potential)
+        summed = Sums(torch.zeros_like(carried), None, None, carried.clone())
+        module.backward(inputs.cotangent.to(kernels.device), saved, carried, gradient, neuron, summed, alpha=decay)
+        found.append([each.cpu() for each in (spikes, saved, potential, gradient, summed.bias)])
+    (*plain, of_filtered, _), (*ours, got, by_bias) = found
+    assert all(torch.equal(one, other) for one, other in zip(plain, ours, strict=True))
+    expected, later = torch.zeros_like(of_filtered, dtype=torch.float64), 0.0
+    for t in range(len(expected) - 1, -1, -1):
+        later = expected[t] = of_filtered[t].double() + alpha * later
+    assert (got - expected).norm() <= FLOAT32_GRADIENT * expected.norm()
+    assert (by_bias - expected.sum(0)).norm() <= FLOAT32_GRADIENT * expected.sum(0).norm()
+
+
 def check_forward(
     kernels: Kernels, neuron: Neuron, biased: bool, pairs: Sequence[tuple[torch.dtype, torch.dtype]] = PAIRS
 ) -> None:

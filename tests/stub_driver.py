@@ -35,8 +35,8 @@ STREAM = 0x5EA3
 """The handle of a non-default stream."""
 LAUNCH_FAILED = 719
 PARAMETERS = {
-    "lif_forward": [*[ctypes.c_void_p] * 5, ctypes.c_int, ctypes.c_longlong, *[ctypes.c_float] * 2],
-    "lif_backward": [*[ctypes.c_void_p] * 8, ctypes.c_int, ctypes.c_longlong, *[ctypes.c_float] * 3],
+    "lif_forward": [*[ctypes.c_void_p] * 5, ctypes.c_int, ctypes.c_longlong, *[ctypes.c_float] * 3],
+    "lif_backward": [*[ctypes.c_void_p] * 8, ctypes.c_int, ctypes.c_longlong, *[ctypes.c_float] * 4],
 }
 
 Load = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
@@ -139,11 +139,16 @@ def passes(columns: int) -> tuple[dict[str, list[Any]], Callable[[], None]]:
     spikes, saved, gradient = (torch.empty_like(current) for _ in range(3))
     numbers = [4, columns, oracle.float32(NEURON.beta), oracle.float32(NEURON.threshold)]
     expected = {
-        "lif_forward": [*(tensor.data_ptr() for tensor in (current, potential, spikes, saved)), None, *numbers],
+        "lif_forward": [
+            *(tensor.data_ptr() for tensor in (current, potential, spikes, saved)),
+            None,
+            *numbers,
+            oracle.float32(0.0),
+        ],
         "lif_backward": [
             *(tensor.data_ptr() for tensor in (cotangent, saved, carried, gradient)),
             *(None, None, None, None),
-            *(*numbers, oracle.float32(NEURON.slope)),
+            *(*numbers, oracle.float32(NEURON.slope), oracle.float32(0.0)),
         ],
     }
 

@@ -28,7 +28,8 @@ A function of a kernel takes tensors one by one, as its contract names them, sin
 plain loop of lif_ref.py. arguments.py checks a user's arguments, choice.py picks a kernel, stretches.py says what is
 kept. pipeline.py adds the linear layer, linear_cpu.py does so in one C call and one_stretch.py for a GPU; alone.py runs
 the neuron alone. eager.py adds autograd, operator.py does so for compilers, linear_cpu.cpp for the C call, and layer.py
-is the user's interface. recurrent_cpu.py has neurons with a synaptic current and recurrent weights, on a CPU.
+is the user's interface. recurrent.py has neurons with a synaptic current and recurrent weights; GPU kernels take its
+`alpha`, for a synaptic current from zero that stays in a register.
 ranks.py divides a layer among devices; import it by name.
 """
 
@@ -38,7 +39,7 @@ from snnbench.kernels.choice import KERNELS, automatic, require
 from snnbench.kernels.layer import lif, linear_lif
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.passes import KEEPS
-from snnbench.kernels.recurrent_cpu import recurrent_lif
+from snnbench.kernels.recurrent import recurrent_lif
 
 __all__ = [
     "KEEPS",

@@ -14,7 +14,7 @@
      FORWARD or BACKWARD   the kernel that is wanted, as the name it shall have
      STORED, KEPT          float, bfloat16 or float16: currents, spikes, cotangents and gradients; what is kept
      VECTOR, ROWS, THREADS columns of a thread: 1, 2 or 4; steps of a batch; threads of a block
-     RESETS_TO_ZERO, DETACHED, HAS_BIAS, KEEPS, SUMS_BIAS, SUMS_BETA, SUMS_THRESHOLD   0 or 1
+     RESETS_TO_ZERO, DETACHED, HAS_BIAS, HAS_SYNAPSE, KEEPS, SUMS_BIAS, SUMS_BETA, SUMS_THRESHOLD   0 or 1
      SURROGATE             an expression in distance, slope and threshold
    State is float. The forward pass rounds every product and every sum on its own, so that spikes are those of the same
    lines in any framework; the backward pass may contract them. */
@@ -82,16 +82,17 @@ template <typename T> struct Batch {
 #ifdef FORWARD
 extern "C" __global__ void __launch_bounds__(THREADS)
     FORWARD(const STORED *current, float *potential, STORED *spikes, KEPT *kept, const float *bias, int steps,
-            offset columns, float beta, float threshold) {
+            offset columns, float beta, float threshold, float alpha) {
   const offset column = ((offset)blockIdx.x * THREADS + threadIdx.x) * VECTOR;
   if (column >= columns) return;
   current += column, spikes += column, kept += column;
 
-  float v[VECTOR], added[VECTOR];
+  float v[VECTOR], added[VECTOR], synapse[VECTOR];
 #pragma unroll
   for (int j = 0; j < VECTOR; ++j) {
     v[j] = potential[column + j];
     added[j] = HAS_BIAS ? bias[column + j] : 0.0f;
+    synapse[j] = 0.0f;
   }
 
   Batch<STORED> now, next;
@@ -108,6 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       for (int j = 0; j < VECTOR; ++j) {
         float x = widen(now.row[i].lane[j]);
         if (HAS_BIAS) x = __fadd_rn(x, added[j]);
+        if (HAS_SYNAPSE) x = synapse[j] = __fadd_rn(__fmul_rn(alpha, synapse[j]), x);
         const float u = __fadd_rn(__fmul_rn(beta, v[j]), x);
         const float distance = __fsub_rn(u, threshold);
         const bool fires = u >= threshold;
@@ -135,7 +137,7 @@ INLINE float surrogate(float distance, float slope, float threshold) { return SU
 extern "C" __global__ void __launch_bounds__(THREADS)
     BACKWARD(const STORED *cotangent, const KEPT *kept, float *carried, STORED *gradient, float *bias_sum,
              float *beta_sum, float *threshold_sum, const float *start, int steps, offset columns, float beta,
-             float threshold, float slope) {
+             float threshold, float slope, float alpha) {
   const offset column = ((offset)blockIdx.x * THREADS + threadIdx.x) * VECTOR;
   if (column >= columns) return;
   const offset last = (steps - 1) * columns + column;
@@ -143,10 +145,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
   float gv[VECTOR], by_bias[VECTOR], by_beta[VECTOR], by_threshold[VECTOR];
   float later[VECTOR]; /* gu of the step after, which meets this step's v in dL/dbeta */
+  float synapse[VECTOR]; /* dL/dx of the step after */
 #pragma unroll
   for (int j = 0; j < VECTOR; ++j) {
     gv[j] = carried[column + j];
-    by_bias[j] = by_beta[j] = by_threshold[j] = later[j] = 0.0f;
+    by_bias[j] = by_beta[j] = by_threshold[j] = later[j] = synapse[j] = 0.0f;
   }
 
   Batch<STORED> cotangents, next_cotangents;
@@ -170,9 +173,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         float bracket = widen(cotangents.row[i].lane[j]);
         if (!DETACHED) bracket -= (RESETS_TO_ZERO ? distance + threshold : threshold) * gv[j];
         const float gu = bracket * sg + (RESETS_TO_ZERO && fired ? 0.0f : gv[j]);
-        narrow(gu, found.lane[j]);
+        float gi = gu;
+        if (HAS_SYNAPSE) gi = synapse[j] = gu + alpha * synapse[j];
+        narrow(gi, found.lane[j]);
 
-        if (SUMS_BIAS) by_bias[j] += gu;
+        if (SUMS_BIAS) by_bias[j] += gi;
         if (SUMS_BETA) {
           const float v = fired ? (RESETS_TO_ZERO ? 0.0f : distance) : distance + threshold;
           by_beta[j] += later[j] * v;

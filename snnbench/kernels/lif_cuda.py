@@ -37,23 +37,37 @@ LEGACY_STREAM = 1
 
 
 def forward(
-    current: Tensor, potential: Tensor, spikes: Tensor, saved: Tensor | None, neuron: Neuron, bias: Tensor | None = None
+    current: Tensor,
+    potential: Tensor,
+    spikes: Tensor,
+    saved: Tensor | None,
+    neuron: Neuron,
+    bias: Tensor | None = None,
+    alpha: float = 0.0,
 ) -> None:
     """Run all steps of `current`: write `spikes` [T, M] and `saved` [T, M] (u - threshold), advance `potential` [M].
 
-    `saved` may be `current` itself. Contract: kernels/__init__.py. Raises Unavailable.
+    `saved` may be `current` itself. With `alpha` the current charges a synaptic current, which is 0 at first and keeps
+    this share of itself per step. Contract: kernels/__init__.py. Raises Unavailable.
     """
     if not current.numel():
         return
     columns = columns_of(current)
     strip = FORWARD[size(columns)].fitting(columns, (current, spikes, saved))
-    build = forward_build(neuron.reset, current.dtype, None if saved is None else saved.dtype, bias is not None, strip)
-    values = arguments(current, potential, spikes, saved, bias, numbers=(neuron.beta, neuron.threshold))
+    kept, has_synapse = None if saved is None else saved.dtype, alpha != 0.0
+    build = forward_build(neuron.reset, current.dtype, kept, bias is not None, strip, has_synapse)
+    values = arguments(current, potential, spikes, saved, bias, numbers=(neuron.beta, neuron.threshold, alpha))
     launch(build, strip.blocks(columns), current.device, *values)
 
 
 def backward(
-    cotangent: Tensor, saved: Tensor, carried: Tensor, gradient: Tensor, neuron: Neuron, sums: Sums = NO_SUMS
+    cotangent: Tensor,
+    saved: Tensor,
+    carried: Tensor,
+    gradient: Tensor,
+    neuron: Neuron,
+    sums: Sums = NO_SUMS,
+    alpha: float = 0.0,
 ) -> None:
     """Run all steps backwards: write `gradient` [T, M], update `carried` [M], add to the `sums` that are not None.
 
@@ -65,8 +79,8 @@ def backward(
     summed = (sums.bias is not None, sums.beta is not None, sums.threshold is not None)
     strip = backward_strip(columns, summed.count(False)).fitting(columns, (cotangent, saved, gradient))
     kind = neuron.reset, neuron.detach_reset, neuron.surrogate
-    build = backward_build(*kind, cotangent.dtype, saved.dtype, summed, strip)
-    numbers = (neuron.beta, neuron.threshold, neuron.slope)
+    build = backward_build(*kind, cotangent.dtype, saved.dtype, summed, strip, alpha != 0.0)
+    numbers = (neuron.beta, neuron.threshold, neuron.slope, alpha)
     values = arguments(cotangent, saved, carried, gradient, *sums, numbers=numbers)
     launch(build, strip.blocks(columns), cotangent.device, *values)
 
@@ -138,9 +152,17 @@ class Build:
 
 
 @cache
-def forward_build(reset: str, stored: torch.dtype, saved: torch.dtype | None, biased: bool, strip: Strip) -> Build:
+def forward_build(
+    reset: str,
+    stored: torch.dtype,
+    saved: torch.dtype | None,
+    biased: bool,
+    strip: Strip,
+    has_synapse: bool = False,
+) -> Build:
     """The forward kernel of a kind of neuron; `saved` is None if nothing is kept."""
     flags = {"RESETS_TO_ZERO": reset == "zero", "HAS_BIAS": biased, "KEEPS": saved is not None}
+    flags["HAS_SYNAPSE"] = has_synapse
     return _build("FORWARD", stored, saved or stored, strip, flags)
 
 
@@ -153,12 +175,13 @@ def backward_build(
     saved: torch.dtype,
     sums: tuple[bool, ...],
     strip: Strip,
+    has_synapse: bool = False,
 ) -> Build:
     """The backward kernel of a kind of neuron; `sums` says which of the sums of bias, beta and threshold it has.
 
     The parameters are all that its source depends on, and so the key of the cache.
     """
-    flags = {"RESETS_TO_ZERO": reset == "zero", "DETACHED": detach_reset}
+    flags = {"RESETS_TO_ZERO": reset == "zero", "DETACHED": detach_reset, "HAS_SYNAPSE": has_synapse}
     flags |= zip(("SUMS_BIAS", "SUMS_BETA", "SUMS_THRESHOLD"), sums, strict=True)
     return _build("BACKWARD", stored, saved, strip, flags, SURROGATE=surrogate(surrogate_name, C))
 

@@ -26,24 +26,38 @@ from snnbench.kernels.sums import NO_SUMS, Sums
 
 
 def forward(
-    current: Tensor, potential: Tensor, spikes: Tensor, saved: Tensor | None, neuron: Neuron, bias: Tensor | None = None
+    current: Tensor,
+    potential: Tensor,
+    spikes: Tensor,
+    saved: Tensor | None,
+    neuron: Neuron,
+    bias: Tensor | None = None,
+    alpha: float = 0.0,
 ) -> None:
     """Run `neuron` over `current` [T, M] from `potential` [M] float32, which is v after the last step on return.
 
     It writes `spikes` [T, M], 0 or 1, and, unless None, `saved` [T, M] = u - threshold, which may be `current` itself.
     All are contiguous, in float32, bfloat16 or float16. `bias` [M] float32 is added to the current in every step.
+    With `alpha` the current charges a synaptic current, which is 0 at first and keeps this share of itself per step.
     """
     _launch(
         _forward,
         (current, potential, spikes, saved, bias),
-        (neuron.beta, neuron.threshold),
+        (neuron.beta, neuron.threshold, alpha),
+        HAS_SYNAPSE=alpha != 0.0,
         RESETS_TO_ZERO=neuron.reset == "zero",
         enable_fp_fusion=False,  # product and sum round separately, so that spikes are those of the eager loop
     )
 
 
 def backward(
-    cotangent: Tensor, saved: Tensor, carried: Tensor, gradient: Tensor, neuron: Neuron, sums: Sums = NO_SUMS
+    cotangent: Tensor,
+    saved: Tensor,
+    carried: Tensor,
+    gradient: Tensor,
+    neuron: Neuron,
+    sums: Sums = NO_SUMS,
+    alpha: float = 0.0,
 ) -> None:
     """Write `gradient` = dL/dx [T, M] for `cotangent` = dL/ds [T, M] and `saved`; it may be `saved` itself.
 
@@ -53,7 +67,8 @@ def backward(
     _launch(
         _backward,
         (cotangent, saved, carried, gradient, *sums),
-        (neuron.beta, neuron.threshold, neuron.slope),
+        (neuron.beta, neuron.threshold, neuron.slope, alpha),
+        HAS_SYNAPSE=alpha != 0.0,
         SURROGATE=surrogate_function(neuron.surrogate),
         RESETS_TO_ZERO=neuron.reset == "zero",
         DETACHED=neuron.detach_reset,
@@ -117,6 +132,8 @@ def _forward(  # type: ignore[no-untyped-def]
     columns,
     beta,
     threshold,
+    alpha,
+    HAS_SYNAPSE: tl.constexpr,
     RESETS_TO_ZERO: tl.constexpr,
     ROWS: tl.constexpr,
     WIDTH: tl.constexpr,
@@ -126,6 +143,7 @@ def _forward(  # type: ignore[no-untyped-def]
     v = tl.load(potential + column, inside, 0.0)
     if bias is not None:
         added = tl.load(bias + column, inside, 0.0)
+    synapse = tl.full((WIDTH,), 0.0, tl.float32)
     ahead, offset = column, column
     for first in range(0, steps, ROWS):
         rows = ()
@@ -137,6 +155,9 @@ def _forward(  # type: ignore[no-untyped-def]
             x = tl.cast(rows[i], tl.float32)
             if bias is not None:
                 x += added
+            if HAS_SYNAPSE:
+                synapse = alpha * synapse + x
+                x = synapse
             u = beta * v + x
             fires = u >= threshold
             distance = u - threshold
@@ -163,7 +184,9 @@ def _backward(  # type: ignore[no-untyped-def]
     beta,
     threshold,
     slope,
+    alpha,
     SURROGATE: tl.constexpr,
+    HAS_SYNAPSE: tl.constexpr,
     RESETS_TO_ZERO: tl.constexpr,
     DETACHED: tl.constexpr,
     ROWS: tl.constexpr,
@@ -173,7 +196,7 @@ def _backward(  # type: ignore[no-untyped-def]
     inside = column < columns
     gv = tl.load(carried + column, inside, 0.0)
     later = tl.full((WIDTH,), 0.0, tl.float32)  # gu of the step after, which meets this step's v in dL/dbeta
-    by_bias, by_beta, by_threshold = later, later, later
+    by_bias, by_beta, by_threshold, synapse = later, later, later, later
     offset = tl.cast(steps - 1, tl.int64) * columns + column
     ahead = offset
     for done in range(0, steps, ROWS):
@@ -193,10 +216,14 @@ def _backward(  # type: ignore[no-untyped-def]
             if not DETACHED:
                 bracket -= (distance + threshold if RESETS_TO_ZERO else threshold) * gv
             gu = bracket * sg + (tl.where(fired, 0.0, gv) if RESETS_TO_ZERO else gv)
-            tl.store(gradient + offset, gu, inside & exists)
+            gi = gu
+            if HAS_SYNAPSE:
+                gi += alpha * synapse
+                synapse = tl.where(exists, gi, synapse)
+            tl.store(gradient + offset, gi, inside & exists)
 
             if bias_sum is not None:
-                by_bias += tl.where(exists, gu, 0.0)
+                by_bias += tl.where(exists, gi, 0.0)
             if beta_sum is not None:
                 v = tl.where(fired, 0.0 if RESETS_TO_ZERO else distance, distance + threshold)
                 by_beta += later * v  # of a row that does not exist v is 0: it was loaded as 0 from the threshold

@@ -29,6 +29,10 @@ VARIANTS: list[Build] = [
         lif_cuda.backward_build("zero", False, name, torch.float16, torch.float32, (True, True, True), ALL_SUMS)
         for name in ("sigmoid", "rectangle", "exponential")
     ),
+    lif_cuda.forward_build("subtract", torch.float32, torch.float32, False, FORWARD[LARGE], has_synapse=True),
+    lif_cuda.backward_build(
+        "zero", False, "sigmoid", torch.float32, torch.float32, (True, True, True), ALL_SUMS, has_synapse=True
+    ),
     lif_cuda.backward_build(
         "subtract", False, "sigmoid", torch.bfloat16, torch.bfloat16, (True, False, False), BACKWARD[MEDIUM]
     ),

@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.kernels import lif_cuda
+from snnbench.kernels import lif_cuda, recurrent_steps
 from snnbench.kernels.lif_cuda import LARGE, MEDIUM, SMALL, Strip
 from snnbench.kernels.neuron import Neuron
 from tests import contract, oracle
@@ -95,6 +95,11 @@ def test_backward_is_autograd_in_float64(cut: Cut, neuron: Neuron) -> None:
     contract.check_backward(cut(strip_of(neuron)), neuron)
 
 
+@pytest.mark.parametrize("neuron", NEURONS[:6], ids=oracle.identifier)
+def test_synaptic_current_is_that_of_a_filter(cut: Cut, neuron: Neuron) -> None:
+    contract.check_synapse(cut(STRIPS[NEURONS.index(neuron) % 3]), neuron)
+
+
 @pytest.mark.parametrize("neuron", NEURONS, ids=oracle.identifier)
 def test_both_passes_are_the_plain_loop_in_float64(cut: Cut, neuron: Neuron) -> None:
     contract.check_both_passes(cut(strip_of(neuron)), neuron)
@@ -148,6 +153,22 @@ def test_rows_past_the_end_are_not_read(strip: Strip, tmp_path: Path, monkeypatc
     assert library.strays() == 0
     lif_cuda.forward(spikes, inputs.start, gradient, saved, neuron)
     assert library.strays() == spikes.numel() // strip.vector, "this array was not named"
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.8])
+def test_recurrent_layer_runs_the_kernel_step_by_step(
+    emulator: Emulator, monkeypatch: pytest.MonkeyPatch, alpha: float
+) -> None:
+    monkeypatch.setattr(lif_cuda, "launch", emulator.launch)
+    random, neuron = torch.Generator().manual_seed(3), Neuron(0.9, 1.0)
+    current, cotangent = (torch.randn(6, 3, 8, generator=random) for _ in range(2))
+    own = torch.randn(8, 8, generator=random)
+    found = []
+    for kernel in ("cuda", "torch"):
+        spikes, kept = recurrent_steps.forward(current, own, alpha, neuron, kernel)
+        found.append((spikes, recurrent_steps.backward(cotangent, kept, own, alpha, neuron, kernel)))
+    (spikes, gradient), (expected, right) = found
+    assert torch.equal(spikes, expected) and torch.allclose(gradient, right, rtol=1e-5, atol=1e-6)
 
 
 def test_a_potential_on_the_threshold_fires(cut: Cut) -> None:

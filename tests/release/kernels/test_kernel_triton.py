@@ -66,6 +66,11 @@ def test_backward_is_autograd_in_float64(small: Kernels, neuron: Neuron) -> None
     contract.check_backward(small, neuron)
 
 
+@pytest.mark.parametrize("neuron", NEURONS[:6], ids=oracle.identifier)
+def test_synaptic_current_is_that_of_a_filter(small: Kernels, neuron: Neuron) -> None:
+    contract.check_synapse(small, neuron)
+
+
 @pytest.mark.parametrize("neuron", NEURONS, ids=oracle.identifier)
 def test_both_passes_are_the_plain_loop_in_float64(small: Kernels, neuron: Neuron) -> None:
     contract.check_both_passes(small, neuron)
@@ -110,10 +115,12 @@ ARCHITECTURES = (80, 89, 90, 100)
 """A100, RTX 4090 and L40, H100 and H200, B200."""
 
 
-def compiled(function: Any, architecture: int, strip: Strip, **constants: Any) -> dict[str, Any]:
+def compiled(
+    function: Any, architecture: int, strip: Strip, has_synapse: bool = False, **constants: Any
+) -> dict[str, Any]:
     """Triton's compilation of a kernel for a GPU: name of the stage -> its text. Needs no GPU."""
-    constants |= {"RESETS_TO_ZERO": False, "ROWS": strip.rows, "WIDTH": strip.width}
-    types = {"steps": "i32", "columns": "i32", "beta": "fp32", "threshold": "fp32", "slope": "fp32"}
+    constants |= {"RESETS_TO_ZERO": False, "HAS_SYNAPSE": has_synapse, "ROWS": strip.rows, "WIDTH": strip.width}
+    types = {"steps": "i32", "columns": "i32", **dict.fromkeys(("beta", "threshold", "slope", "alpha"), "fp32")}
     signature = {name: "constexpr" if name in constants else types.get(name, "*fp32") for name in function.arg_names}
     source = ASTSource(
         function,
@@ -160,6 +167,14 @@ def test_compiled_backward_has_all_rows_in_flight(architecture: int) -> None:
     assert target(ptx).startswith(f"sm_{architecture}") and stages["cubin"][:4] == b"\x7fELF"
     assert loads_before_a_store(ptx) == 2 * strip.rows
     assert "fma" in ptx
+
+
+def test_compiled_synapse_rounds_twice_forward_and_loads_ahead_both_ways() -> None:
+    strip, sigmoid = lif_triton.strip_for(10**6), lif_triton.surrogate_function("sigmoid")
+    forward = compiled(lif_triton._forward, 90, strip, has_synapse=True)["ptx"]
+    backward = compiled(lif_triton._backward, 90, strip, has_synapse=True, SURROGATE=sigmoid, DETACHED=False)["ptx"]
+    assert (loads_before_a_store(forward), loads_before_a_store(backward)) == (strip.rows, 2 * strip.rows)
+    assert "fma" not in forward and "fma" in backward
 
 
 @pytest.mark.gpu
