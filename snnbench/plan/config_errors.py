@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from snnbench import workloads
+from snnbench.plan.axes import types
 from snnbench.plan.config_file import Document, Location, short
 from snnbench.suggestions import did_you_mean, nearest, unknown
 
@@ -70,6 +72,10 @@ def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
 
 
 def _unknown_key(section: str, key: str, keys: Keys) -> str:
+    owner = next((each for each in workloads.WORKLOADS.values() if key in types(each.NAME)), None)
+    if section in ("case", "sweep") and owner:
+        more = f" (give case.{owner.IMPLIED_BY}, too)" if owner.IMPLIED_BY else ""
+        return f"unknown key {key!r}: it belongs to the workload {owner.NAME}{more}"
     near = KEY_INSTEAD.get(key) or nearest(key, keys[section])
     if near in keys[section]:
         return f"unknown key {key!r} (did you mean {near!r}?)"

@@ -75,7 +75,8 @@ def _along(document: Document, axis: str, values: Sequence[Any]) -> Document:
     option, shared, sweeps = f"--{AXES.get(axis, axis)}", document.tables["case"], document.tables["sweep"]
     having = [number for number, sweep in enumerate(sweeps) if axis in types(workload_of({**shared, **sweep}))]
     if not having:
-        raise ConfigError(f"{option}: no sweep of {document.file} has it")
+        kinds = ", ".join(sorted({workload_of({**shared, **sweep}) for sweep in sweeps}))
+        raise ConfigError(f"{option}: no sweep of {document.file} has it (workload: {kinds})")
     changed = [{**sweep, axis: list(values)} if n in having else sweep for n, sweep in enumerate(sweeps)]
     settings = document.settings | {("sweep", number, axis): option for number in having}
     return Document(document.file, {**document.tables, "sweep": changed}, settings)
