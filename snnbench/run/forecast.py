@@ -1,6 +1,7 @@
 """The forecast of a config: the memory and the time of its cells before they run, and those that will not fit.
 
-    time           that of recorded cells on this model of machine, scaled as run/estimate.py does
+    time           that of recorded cells on this model of machine, scaled as run/estimate.py does; of a cell on a card
+                   without such a recording, that on other cards
     host memory    the process before a pass, the arrays of the case on its device and in the harness's own copy, a peak
     device memory  the framework's context, the arrays of the case, a peak
 
@@ -58,7 +59,7 @@ class Forecast:
     """A contender in a case. `expected` is "ok", or the kind of outcome that is to be expected.
 
     `memory_bytes` are those of the arrays alone, a lower bound, without a recording of the contender's memory.
-    `seconds` is the time of its cells together; None if unknown.
+    `seconds` is the time of its cells together; None if unknown. If `is_elsewhere`, it was recorded on another card.
     """
 
     work: Work
@@ -68,6 +69,7 @@ class Forecast:
     memory_bytes: float = 0.0
     is_lower_bound: bool = False
     seconds: float | None = 0.0
+    is_elsewhere: bool = False
 
     @property
     def contender(self) -> str:
@@ -101,7 +103,7 @@ def forecast(
     by_work = defaultdict[Work, list[Cell]](list)
     for cell in plan:
         by_work[Work(cell.case, cell.library, cell.variant)].append(cell)
-    estimate, peaks = _learned(plan, recordings, model)
+    times, peaks = _learned(plan, recordings, model)
 
     def of(work: Work) -> Forecast:
         count = len(by_work[work])
@@ -109,9 +111,12 @@ def forecast(
         if kind:
             return Forecast(work=work, cells=count, expected=kind, reason=reason)
         memory_bytes, is_lower_bound = _memory(work, peaks, protocol)
-        each = [estimate.seconds(cell) for cell in by_work[work]]
-        known = [min(seconds, protocol.timeout_seconds) for seconds in each if seconds is not None]
         on_card = work.case.device.startswith("cuda")
+        here, elsewhere = times[on_card, True], times[on_card, False]
+        each = [here.seconds(cell) for cell in by_work[work]]
+        if is_elsewhere := on_card and None in each:
+            each = [elsewhere.seconds(cell) for cell in by_work[work]]
+        known = [min(seconds, protocol.timeout_seconds) for seconds in each if seconds is not None]
         limit = limits.device_bytes if on_card else limits.host_bytes
         expected = "ok"
         if limit is not None and memory_bytes > limit:
@@ -125,6 +130,7 @@ def forecast(
             memory_bytes=memory_bytes,
             is_lower_bound=is_lower_bound,
             seconds=sum(known) if len(known) == len(each) else None,
+            is_elsewhere=is_elsewhere and len(known) == len(each),
         )
 
     return [of(work) for work in works]
@@ -151,16 +157,18 @@ def _hindrance(work: Work, adapter: Adapter, protocol: Protocol, limits: Limits)
 
 def _learned(
     plan: Sequence[Cell], recordings: Iterable[Recording], model: str
-) -> tuple[Estimate, Mapping[Contender, list[Peak]]]:
-    """What the recordings tell: seconds of cells on this model of machine, and peaks of memory on any."""
-    estimate, peaks = Estimate(plan), defaultdict[Contender, list[Peak]](list)
+) -> tuple[Mapping[tuple[bool, bool], Estimate], Mapping[Contender, list[Peak]]]:
+    """What the recordings tell: seconds of cells, on a card or not and on this model or not, and peaks of memory."""
+    times = {(on_card, here): Estimate(plan) for on_card in (False, True) for here in (False, True)}
+    peaks = defaultdict[Contender, list[Peak]](list)
     for recording in recordings:
         for record in recording.records:
-            if recording.model == model and record.status == "measured" and record.wall_s is not None:
-                estimate.learn(recorded(record), record.wall_s)
+            if record.status == "measured" and record.wall_s is not None:
+                on_card = record.case.device.startswith("cuda")
+                times[on_card, recording.model == model].learn(recorded(record), record.wall_s)
             if record.memory and (peak := _peak(record.memory, record.case)):
                 peaks[record.library, record.variant].append(peak)
-    return estimate, peaks
+    return times, peaks
 
 
 def _peak(memory: Mapping[str, Any], case: Case) -> Peak | None:

@@ -110,6 +110,18 @@ def test_time_comes_from_this_machine_and_memory_from_any(adapters: dict[str, Ad
     assert only.seconds is None and not only.is_lower_bound
 
 
+def test_time_on_a_card_may_come_from_another_card_but_not_from_a_cpu(adapters: dict[str, Adapter]) -> None:
+    case, limits = BASE.with_(device="cuda"), replace(LIMITS, has_cuda=True)
+    elsewhere = recording(replace(timed("a", case=case, train=1.0), wall_s=2.0))
+    elsewhere.machine["model"] = "a machine with another card"
+    works = [Work(case, "a", "default")]
+    (known,) = forecast(works, PROTOCOL, adapters, [recorded(10), elsewhere], MODEL, limits)
+    assert known.is_elsewhere and known.seconds == pytest.approx(4 * 2)
+    assert "the time of 4 was recorded on another card" in forecast_table.summary([known])
+    (unknown,) = forecast(works, PROTOCOL, adapters, [recorded(10)], MODEL, limits)
+    assert unknown.seconds is None and not unknown.is_elsewhere
+
+
 def test_table_and_summary(adapters: dict[str, Adapter]) -> None:
     cases = [BASE, BASE.with_(time_steps=8000), BASE.with_(threads=8)]
     text = markdown(forecast_table.report(planned(adapters, cases, recorded(10), libraries=("a", "b"))))

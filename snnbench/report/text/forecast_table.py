@@ -63,6 +63,8 @@ def summary(forecasts: Sequence[Forecast], most: int = 0, budget_s: float | None
         parts.append(f"about {fitting} of them end within {format_duration(budget_s)}")
     if most:
         parts.append(f"a race: contenders that may lead have up to {most} trials")
+    if elsewhere := sum(one.cells for one in forecasts if one.is_elsewhere):
+        parts.append(f"the time of {elsewhere} was recorded on another card")
     if unknown:
         parts.append(f"the time of {unknown} is unknown: no recording in results/ on this model of machine")
     for words, kinds in (("do not fit", TOO_LARGE), ("exceed the timeout", ("timeout",)), ("are skipped", SKIPPED)):
