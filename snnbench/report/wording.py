@@ -61,6 +61,13 @@ def varying_sizes(case: Case, among: Collection[Case]) -> str:
     return ", ".join(_size(case, axis) for axis in varied) or case.sizes()
 
 
+def telling(case: Case, among: Collection[Case], told: Collection[str]) -> str:
+    """The sizes and other fields in which these cases differ, without those that are `told` elsewhere."""
+    names = [name for name in (*case.SIZES, *_named_fields(case)) if name not in told]
+    varied = [name for name in names if len({getattr(other, name, None) for other in among}) > 1]
+    return ", ".join(_size(case, name) if name in case.SIZES else _field(case, name) for name in varied)
+
+
 def common_sizes(cases: Collection[Case]) -> str:
     """The sizes that all these cases share; empty for a single case, which all sizes name."""
     first = next(iter(cases))

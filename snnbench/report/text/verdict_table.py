@@ -9,10 +9,13 @@ from snnbench.cases.case import PROFILES, Case
 from snnbench.recording.record import Record
 from snnbench.report.numbers import gathered
 from snnbench.report.section import Report, Section, Table
+from snnbench.report.wording import telling
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
 STEPS = ("t", "current", "u", "expected", "got")
 COLUMNS = (*TEXTS, "spikes off", "gradients off by")
+TOLD = ("surrogate", "layers", "dtype", "device")
+"""Fields of a case that have a column."""
 WORST_FIRST = ("deviates", "equivalent", "exact")
 """Verdicts; a kind of failure or skip is worse than all of them."""
 LEGEND = (
@@ -27,8 +30,7 @@ def report(records: Iterable[Record], is_brief: bool = False) -> Report:
     remarks = [(record.case.profile, f"{subject(record)}: {text}") for record in ordered if (text := remark(record))]
     once = list(dict.fromkeys(sentence for _, sentence in remarks))  # a brief table says in which profiles
     sentences = once if is_brief else gathered(remarks, (record.case.profile for record in ordered))
-    rows = [_row(record) for record in ordered if record.status != "skipped"]
-    shown = matrix(ordered) if is_brief else Table(COLUMNS, rows, len(TEXTS))
+    shown = matrix(ordered) if is_brief else _table([record for record in ordered if record.status != "skipped"])
     counts = Counter(str(record.outcome.verdict or record.outcome.kind) for record in ordered)
     return Report(
         sections=[
@@ -37,6 +39,19 @@ def report(records: Iterable[Record], is_brief: bool = False) -> Report:
         ],
         ending=[f"{len(ordered)} cases: {', '.join(f'{count} {word}' for word, count in counts.most_common())}"],
     )
+
+
+def _table(records: Sequence[Record]) -> Table:
+    """A row for each case; a further column names the fields in which cases differ that have no column."""
+    cases, rows = {record.case for record in records}, [_row(record) for record in records]
+    told = [telling(record.case, cases, TOLD) for record in records]
+    if not any(told):
+        return Table(COLUMNS, rows, len(TEXTS))
+    place = TEXTS.index("profile") + 1
+    columns, *rows = (
+        [*row[:place], words, *row[place:]] for words, row in zip(("case", *told), (COLUMNS, *rows), strict=True)
+    )
+    return Table(columns, rows, len(TEXTS) + 1)
 
 
 def matrix(records: Sequence[Record]) -> Table:
