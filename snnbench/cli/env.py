@@ -87,7 +87,9 @@ def _of_configs(names: list[str], adapters: "dict[str, Adapter]") -> "list[tuple
     from snnbench.plan import config as configs
 
     works = [
-        work for name in names for work in configs.expand(configs.load(config_path(name), default_threads=1), adapters)
+        work
+        for name in names
+        for work in configs.expand(configs.load(config_path(name), default_threads=1, cards=1), adapters)
     ]
     return list(dict.fromkeys(((work.library, work.variant), work.case.workload) for work in works))
 

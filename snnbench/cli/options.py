@@ -237,10 +237,10 @@ def default_threads(executor: Where = Where.local) -> int | None:
 
 
 def visible_cards() -> int:
-    """The GPUs of this machine among which cells are dealt out; 1 without any."""
+    """The GPUs of this machine among which cells are dealt out."""
     from snnbench.machine import gpus
 
-    return max(1, len(gpus.visible()))
+    return len(gpus.visible())
 
 
 def listed(text: str, known: Sequence[str], option: str) -> list[str]:

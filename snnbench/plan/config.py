@@ -19,6 +19,7 @@ from pydantic import (
     PrivateAttr,
     SerializeAsAny,
     SerializerFunctionWrapHandler,
+    StrictBool,
     create_model,
     model_serializer,
     model_validator,
@@ -120,11 +121,15 @@ else:
 
 
 class Sweep(Axes, frozen=True, extra="forbid"):
-    """Cases of one workload, and the contenders that run them. `libraries` holds the patterns of contender.py."""
+    """Cases of one workload, and the contenders that run them. `libraries` holds the patterns of contender.py.
+
+    An `optional` sweep is left out on a machine without its device, and where other devices are asked for.
+    """
 
     name: Name
     analysis: str = ""
     libraries: Axis[str]
+    optional: StrictBool = False
     workload: Literal[tuple(workloads.WORKLOADS)] = workloads.DEFAULT  # type: ignore[valid-type]
 
     @model_validator(mode="after")
@@ -135,10 +140,12 @@ class Sweep(Axes, frozen=True, extra="forbid"):
 
     @model_serializer(mode="wrap")
     def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As plain data; the default workload is left out, as in the recordings that knew no other."""
+        """As plain data; defaults are left out that older recordings do not have."""
         document: dict[str, Any] = handler(self)
         if self.workload == workloads.DEFAULT:
             del document["workload"]
+        if not self.optional:
+            del document["optional"]
         return document
 
 
@@ -196,21 +203,23 @@ def load(
     settings: Sequence[str] = (),
     default_threads: int | None = None,
     axes: Mapping[str, Sequence[Any]] | None = None,
-    cards: int = 1,
+    cards: int = 0,
 ) -> Config:
     """The config in the file at `path`, with the `--set` `settings` ("key=value") applied. Raises ConfigError.
 
     `axes` are values for every sweep that has such an axis. `default_threads` is for cases without threads; if it is
-    None, a case without threads is an error. Cells on so many `cards` run side by side, so they share these threads.
+    None, a case without threads is an error. Cells on so many `cards` run side by side, so they share these threads;
+    without one, optional sweeps on cards are left out.
     """
-    document = with_axes(override(read(path), settings), axes or {})
+    document = _here(read(path), cards, (axes or {}).get("device", ()))
+    document = with_axes(override(document, settings), axes or {})
     shared, sweeps = document.tables["case"], document.tables["sweep"]
 
     def default(sweep: Mapping[str, Any]) -> dict[str, int]:
         if default_threads is None:
             return {}
         is_on_cards = all(str(device).startswith("cuda") for device in listed(sweep.get("device", "")))
-        return {"threads": max(1, default_threads // cards) if is_on_cards else default_threads}
+        return {"threads": max(1, default_threads // max(1, cards)) if is_on_cards else default_threads}
 
     merged = {key: value for key, value in document.tables.items() if key != "case"}
     merged["sweep"] = [{**default({**shared, **own}), **_applicable(shared, own), **own} for own in sweeps]
@@ -231,6 +240,21 @@ def load(
         raise _error(lines)
     config._document = document
     return config
+
+
+def _here(document: Document, cards: int, devices: Sequence[str]) -> Document:
+    """The document without optional sweeps on other devices than these, or on cards if there is none."""
+    shared, sweeps = document.tables.get("case", {}), document.tables.get("sweep", [])
+    if not (isinstance(shared, dict) and isinstance(sweeps, list)):
+        return document
+
+    def is_kept(sweep: Any) -> bool:
+        if not (isinstance(sweep, dict) and sweep.get("optional")):
+            return True
+        own = listed({**shared, **sweep}.get("device", ""))
+        return any((each != "cuda" or cards) and (not devices or each in devices) for each in own)
+
+    return Document(document.file, {**document.tables, "sweep": [each for each in sweeps if is_kept(each)]})
 
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:

@@ -16,6 +16,7 @@ from snnbench.plan import axes, config
 from snnbench.plan.config import Config, ConfigError
 from snnbench.workloads import WORKLOADS
 from tests import fakes
+from tests.plan.test_configs import CONFIGS
 from tests.sweep import toml
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif"], "sinabs": ["default"], "spyx": ["default"]}
@@ -229,7 +230,7 @@ def test_axis_takes_the_place_of_that_of_every_sweep(tmp_path: Path) -> None:
     assert [(sweep.neurons, sweep.time_steps) for sweep in sweeps] == [((32, 64), (7,))] * 2
     with pytest.raises(ConfigError, match="--steps: 0 should be"):
         load(tmp_path, TWO_SWEEPS, axes={"time_steps": [0]})
-    with pytest.raises(ConfigError, match="--model: no sweep of"):
+    with pytest.raises(ConfigError, match=r"--model: no sweep of .* has it \(workload: linear_lif\)"):
         load(tmp_path, TWO_SWEEPS, axes={"model": ["vgg"]})
 
 
@@ -254,3 +255,20 @@ def test_two_sweeps_are_set_apart(tmp_path: Path) -> None:
     tables["sweep"].append({**tables["sweep"][0], "name": "other", "device": shared})
     loaded = load(tmp_path, toml(tables), ["sweep.other.neurons=8"])
     assert [sweep.neurons for sweep in loaded.sweeps] == [(256,), (8,)]
+
+
+@pytest.mark.parametrize(
+    ("cards", "devices", "names"),
+    [
+        (0, [], ["subtract", "zero"]),
+        (2, [], ["subtract", "zero", "cuda"]),
+        (2, ["cpu"], ["subtract", "zero"]),
+        (1, ["cuda"], ["subtract", "zero", "cuda"]),
+        (0, ["cuda"], ["subtract", "zero"]),
+    ],
+)
+def test_optional_sweep_is_left_out_without_its_device(cards: int, devices: list[str], names: list[str]) -> None:
+    axes = {"device": devices} if devices else {}
+    loaded = config.load(CONFIGS / "quick.toml", (), 4, axes, cards)
+    assert [sweep.name for sweep in loaded.sweeps] == names
+    assert [sweep.get("optional", False) for sweep in loaded.resolved()["sweep"]] == [name == "cuda" for name in names]
