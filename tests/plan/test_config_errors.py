@@ -124,7 +124,8 @@ def test_two_sweeps_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 WRONG_SETTINGS: list[tuple[str, str]] = [
-    ("case.alpha=0.8", "--set case.alpha: unknown key 'alpha': it belongs to the workload layers (give case.widths, too)"),
+    ("case.alpha=0.8", "--set case.alpha: unknown key 'alpha': it belongs to the workload layers "
+     "(give case.widths, too)"),
     ("protocol.trails=1", "--set protocol.trails: unknown key 'trails' (did you mean 'trials'?)"),
     ("protocol.trials=x", "--set protocol.trials: 'x' should be a valid integer"),
     ("sweep.neuron=1", "--set sweep.neuron: unknown key 'neuron' (did you mean 'neurons'?)"),
