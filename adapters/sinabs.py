@@ -132,11 +132,9 @@ def neuron(case, variant):
     def recurrent(own):
         return layer(own.in_features, Recurrent, rec_connect=own)
 
-    provider, reset = "exodus" if variant == "exodus" else "torch", Neurons.reset_states
-    if case.trained_constants:
-        constants = {"constants": lambda layer: {"beta": layer.alpha_mem}}
-        return Neuron(layer, gain, provider, reset=reset, recurrent=recurrent, **constants)
-    return Neuron(layer, gain, provider, reset=reset, recurrent=recurrent)
+    provider = "exodus" if variant == "exodus" else "torch"
+    constants = (lambda layer: {"beta": layer.alpha_mem}) if case.trained_constants else None
+    return Neuron(layer, gain, provider, reset=Neurons.reset_states, recurrent=recurrent, constants=constants)
 
 
 def slope_at(case, distance):

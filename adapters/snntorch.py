@@ -82,9 +82,9 @@ def neuron(case, variant):
         require(case, "this adapter trains the constants of Leaky, not of RLeaky", is_recurrent=False)
 
         def training(neurons):
-            leaky_neuron = leaky(case, variant, **learned(case, neurons))
-            layer = loop(leaky_neuron)
-            layer.constants = {name: getattr(leaky_neuron, name) for name in case.trained_constants}
+            neuron = learning(case, neurons)
+            layer = loop(neuron)
+            layer.constants = {name: getattr(neuron, name) for name in case.trained_constants}
             return layer
 
         return Neuron(training, constants=lambda layer: layer.constants)
@@ -141,24 +141,25 @@ def recurrent(case, own):
     return layer
 
 
-def leaky(case, variant, **trained):
+def leaky(case, variant):
     if variant == "defaults":
         return snn.Leaky(beta=case.beta).to(case.device)
-    options = {
-        "beta": case.beta,
-        "threshold": case.threshold,
-        "reset_mechanism": "zero",
-        "reset_delay": case.detach_reset,  # the delayed reset is detached, the immediate one attached
-        "spike_grad": spike_grad(case),
-    }
-    return snn.Leaky(**options | trained).to(case.device)
+    return snn.Leaky(
+        beta=case.beta,
+        threshold=case.threshold,
+        reset_mechanism="zero",
+        reset_delay=case.detach_reset,  # the delayed reset is detached, the immediate one attached
+        spike_grad=spike_grad(case),
+    ).to(case.device)
 
 
-def learned(case, neurons):
-    """The options of a Leaky that trains the case's constants."""
+def learning(case, neurons):
+    """A Leaky that trains the case's constants."""
     shape = (neurons,) if case.trained_each == "neuron" else ()
     values = {name: torch.full(shape, getattr(case, name)) for name in case.trained_constants}
-    return values | {f"learn_{name}": True for name in values}
+    options = {"beta": case.beta, "threshold": case.threshold, "reset_mechanism": case.reset} | values
+    options |= {f"learn_{name}": True for name in values}
+    return snn.Leaky(**options, reset_delay=case.detach_reset, spike_grad=spike_grad(case)).to(case.device)
 
 
 def spike_grad(case):

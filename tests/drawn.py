@@ -22,6 +22,7 @@ from snnbench.cases.case import PROFILES, Case
 from snnbench.cases.surrogate import FORMULAS
 from snnbench.proof import exam, provable
 from snnbench.proof.spotcheck import SpotCheck
+from snnbench.workloads import layers as layers_of_widths
 from snnbench.workloads import lif, linear_lif
 from tests.programs import FAULTS, FORMATS, STYLES, Array, Program
 
@@ -29,6 +30,7 @@ ALL_NS = 10**12
 """A budget large enough to compare everything."""
 Run = Callable[..., Answer]
 """(problem, number of the input, number of the cotangent) -> answer."""
+TRAINED = ("beta", "threshold", "beta-threshold")
 HONEST: dict[str, Run] = {style: Program(style) for style in STYLES}
 VISIBLE = 10.0
 """A fault shows if it moves the gradient by so many times what rounding moves it in an honest program."""
@@ -67,6 +69,10 @@ def drawn(seed: int, **fixed: Any) -> Case:
         return replace(lif.Case(**changes), **fixed)
     entering = {"input_rate": log(0.02, 1), "input_kind": ("spikes", "gaussian")[random.integers(2)]}
     layers = 2 if changes["dtype"] == "float32" and random.random() < 0.2 else 1
+    if layers == 1 and random.random() < 0.3:
+        changes |= {"widths": f"{random.integers(1, 65)}-{changes.pop('neurons')}", "input_gradient": True}
+        changes |= {"trained": TRAINED[random.integers(3)], "trained_each": ("layer", "neuron")[random.integers(2)]}
+        return replace(layers_of_widths.Case(**changes, **entering), **fixed)
     return replace(linear_lif.Case(**changes, **entering, layers=layers, input_gradient=True), **fixed)
 
 

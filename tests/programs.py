@@ -43,7 +43,7 @@ class Program:
         layers, saved = problem.layers(), []
         if not layers:
             spikes, gradient = self._neurons(_rounded(entering, case.dtype), case)
-            return Answer(spikes, [], [], gradient(arriving))
+            return Answer(spikes, [], [], gradient(arriving)[0])
         for weight, bias in layers:
             weight, bias = _rounded(weight, case.product_format), _rounded(bias, case.dtype)
             entering = _rounded(entering, case.product_format)
@@ -51,13 +51,14 @@ class Program:
             spikes, gradient = self._neurons(_rounded(current + bias, case.dtype), case)
             saved.append((weight, entering, gradient))
             entering = spikes
-        weights, biases = [], []
+        weights, biases, constants = [], [], list[Array]()
         for weight, entering, gradient in reversed(saved):
-            of_current = gradient(arriving)
+            of_current, of_constants = gradient(arriving)
+            constants = [of_constants[name] for name in case.trained_constants] + constants
             weights.insert(0, _product("tbn,tbk->nk", of_current, entering, case))
             biases.insert(0, _product("tbn->n", of_current, None, case))
             arriving = _product("tbn,nk->tbk", of_current, weight, case)
-        return Answer(spikes, weights, biases, arriving)
+        return Answer(spikes, weights, biases, arriving, constants)
 
     def _case(self, case: Case) -> Case:
         match self.fault:
@@ -76,7 +77,7 @@ class Program:
         return case
 
     def _neurons(self, current: Array, case: Case) -> Any:
-        """(spikes [T, B, N], a function from their cotangent to the gradient of the current)."""
+        """(spikes [T, B, N], a function from their cotangent to the gradients of the current and of the constants)."""
 
         def q(value: Any) -> Any:
             return _rounded(value, case.dtype)
@@ -90,8 +91,9 @@ class Program:
         v, resetting = np.zeros(current.shape[1:]), np.zeros(current.shape[1:])
         if self.fault == "carried state":
             v = q(0.5 * np.roll(current[-1], 1, 0))
-        potentials, spikes = np.empty_like(current), np.empty_like(current)
+        potentials, spikes, before = (np.empty_like(current) for _ in range(3))
         for t, x in enumerate(current):
+            before[t] = v
             u = q(q(v - q(leak * v)) + x) if self.style == "leak" else q(q(beta * v) + x)
             s = (q(u - threshold) >= 0).astype(np.float64)
             resetting = resetting if late else s
@@ -105,8 +107,16 @@ class Program:
             resetting = s
             potentials[t], spikes[t] = u, s
 
-        def gradient(arriving: Array) -> Array:
+        each = (0,) if case.trained_each == "neuron" else (0, 1)
+        wide = np.float64 if case.dtype == "float64" else np.float32
+
+        def summed(terms: Array) -> Array:
+            return np.atleast_1d(q(terms.astype(wide).sum(each)))
+
+        def gradient(arriving: Array) -> tuple[Array, dict[str, Array]]:
             result = np.zeros_like(current)
+            by_beta: Array = np.zeros(1)
+            by_threshold: Array = np.zeros(1)
             first = steps // 4 if self.fault == "short memory" else 0
             gv = np.zeros(current.shape[1:])
             for t in range(steps - 1, first - 1, -1):
@@ -121,9 +131,12 @@ class Program:
                     through = q(through - q(removed * gv))
                 kept = 1 - s if case.reset == "zero" else 1.0
                 gu = q(q(through * slope) + gv * kept)
+                taken = gv * s if case.reset == "subtract" else 0.0
+                by_threshold = q(by_threshold - summed(q(through * slope) + taken))
+                by_beta = q(by_beta + summed(q(gu * before[t])))
                 result[t] = q(gu / unit) if self.style == "scaled" else gu
                 gv = q(gu - q(leak * gu)) if self.style == "leak" else q(beta * gu)
-            return result
+            return result, {"beta": by_beta, "threshold": q(by_threshold / unit)}
 
         return spikes, gradient
 

@@ -72,7 +72,9 @@ def parts(adapter: Adapter, variant: Variant, case: Case) -> Parts:
             raise NoCode(f"{adapter.name}: its adapter decides at run time what it builds")
     if case.is_recurrent and "recurrent" not in fields:
         raise NoCode(f"{adapter.name}: its adapter builds a network with recurrent layers of its own")
-    unused = {"provider"} if case.is_recurrent else {"provider", "recurrent"}
+    if case.trained_constants and variant.backend == "jax":
+        raise NoCode(f"{adapter.name}: code in JAX is made for constants that are not trained")
+    unused = {"provider", "constants"} if case.is_recurrent else {"provider", "constants", "recurrent"}
     fields = {name: each for name, each in fields.items() if name not in unused and ast.unparse(each) != "None"}
     returned = ast.Return(ast.Tuple(list(fields.values()), ast.Load()))
     *definitions, _ = pruned([*definitions, returned])

@@ -11,7 +11,7 @@ from snnbench.adapter.reading import read
 from snnbench.code import NoCode, script
 from snnbench.code.script import OURS
 from snnbench.plan import config
-from tests.fakes import CASE
+from tests.fakes import CASE, profile
 from tests.plan.test_configs import CONFIGS
 from tests.workloads.test_layers import WIDE
 
@@ -93,6 +93,22 @@ def test_code_of_recurrent_layers_has_their_weights(library: str) -> None:
     text = script(adapter, adapter.variants[adapter.default], WIDE.with_(widths="30-48R-20"))
     compile(text, library, "exec")
     assert "make_recurrent" in text and "[True, False]" in text
+
+
+@pytest.mark.parametrize(
+    ("library", "trained"),
+    [("sinabs", "train_alphas"), ("spikingjelly", "ParametricLIFNode"), ("snntorch", "learn_"), ("jax-scan", "")],
+)
+def test_code_of_trained_constants_has_the_parameters_of_the_library(library: str, trained: str) -> None:
+    adapter = discover(())[library]
+    case = WIDE.with_(trained="beta", **profile("zero"))
+    if not trained:
+        with pytest.raises(NoCode, match="not trained"):
+            script(adapter, adapter.variants[adapter.default], case)
+        return
+    text = script(adapter, adapter.variants[adapter.default], case)
+    compile(text, library, "exec")
+    assert trained in text and "\nconstants = " not in text and "snnbench" not in text
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,6 @@ def test_exact_contender_has_spikes_and_gradients_compared(exam: list[Record], a
         if adapters[record.library].variants[record.variant].inference_only:
             assert record.outcome.inference_only and "spot-train" not in checks
             continue
-        gradients = {*workloads.of(record.case).PARAMETERS, "input"}
+        gradients = {*workloads.of(record.case).PARAMETERS, *record.case.trained_constants, "input"}
         assert {name.split(" ")[0] for name in checks["exam-1"]["gradient_errors"]} == gradients
         assert {name.split(" ")[0] for name in checks["spot-train"]["gradient_errors"]} == gradients
