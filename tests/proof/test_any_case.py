@@ -46,6 +46,12 @@ def test_right_programs_are_accused_in_no_drawn_case(seed: int) -> None:
     assert len(list(table([verdicts]))) > 10
 
 
+def test_layer_of_few_inputs_rounds_a_potential_in_the_same_direction_at_each_step() -> None:
+    case = drawn(101030)
+    assert (case.fan_in, case.beta, case.reset) == (3, 1.0, "none") and case.time_steps > 800
+    assert not judge(case, ()).accused
+
+
 @pytest.mark.parametrize(
     ("case", "word", "change"),
     [
