@@ -196,4 +196,5 @@ def _deviation(records: list[Record]) -> str:
 def _case_order(case: Case) -> tuple[Any, ...]:
     kind = (case.PREFIX, case.device, case.dtype, case.precision, case.profile)
     sizes = (case.sites, case.neurons, case.batch, case.time_steps, case.processes)
-    return *kind, *sizes, case.threads, case.beta, case.key
+    constants = case.beta, case.alpha, len(case.trained_constants), case.trained, case.trained_each
+    return *kind, *sizes, case.threads, *constants, case.key
