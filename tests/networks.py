@@ -13,3 +13,4 @@ SMALL = network.Case(
     input_rate=0.3,
 )
 RESNET = SMALL.with_(model="spiking-resnet18", image="cifar10", width=4)
+SEW = RESNET.with_(model="sew-resnet18")

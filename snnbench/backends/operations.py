@@ -11,7 +11,7 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases.answer import Recording
 from snnbench.cases.case import Case
-from snnbench.cases.operations import Operation
+from snnbench.cases.operations import Linear, Neurons, Normalisation, Operation, Sum
 from snnbench.cases.problem import Graph
 
 
@@ -42,6 +42,18 @@ def require_frozen(problem: Graph, compiler: str) -> None:
         raise Unsupported(
             f"{compiler} sums statistics of a batch in another order when it is recorded: use frozen statistics"
         )
+
+
+def currents(operations: Sequence[Operation]) -> set[str]:
+    """The values that are currents: of normalisations, of linear layers before neurons, and sums of such a value."""
+    at_sites = {name for operation in operations if isinstance(operation, Neurons) for name in operation.of}
+    found: set[str] = set()
+    for operation in operations:
+        is_linear = isinstance(operation, Linear) and operation.name in at_sites
+        is_sum = isinstance(operation, Sum) and not found.isdisjoint(operation.of)
+        if isinstance(operation, Normalisation) or is_linear or is_sum:
+            found.add(operation.name)
+    return found
 
 
 def leading(order: str) -> str:

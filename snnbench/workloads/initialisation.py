@@ -37,6 +37,7 @@ def sixteenths(case: Case, model: models.Model) -> dict[str, list[Array]]:
     """Kernels of a few sixteenths, and normalisations that add others: |x| <= 3.5, so |u| <= 7.
 
     A current is at most 2.5 with a whole share of its variance, 1 more with spikes added, and 1.75 with half a share.
+    Where numbers of spikes enter, entries are that much smaller.
     """
     drawn: dict[str, list[Array]] = {}
     following = {name: operation.name for operation in model.operations for name in operation.of}
@@ -49,15 +50,16 @@ def sixteenths(case: Case, model: models.Model) -> dict[str, list[Array]]:
             drawn[operation.name] = [np.ones(operation.shape[0], np.float32), bias]
         elif isinstance(operation, Convolution | Linear):
             high = 9 if model.shares.get(following.get(operation.name, ""), 1) == 1 else 6
-            arrays = [_sparse(random, operation.parameters["weight"], high)]
+            most = model.most.get(operation.name, 1)
+            arrays = [_sparse(random, operation.parameters["weight"], -(-high // most), -(4 // most))]
             if isinstance(operation, Linear):
                 arrays.append((random.integers(-4, 5, size=operation.shape) / 16).astype(np.float32))
             drawn[operation.name] = arrays
     return drawn
 
 
-def _sparse(random: np.random.Generator, shape: tuple[int, ...], high: int) -> Array:
-    """A kernel [channels, inputs, ...] with four entries for each channel, from -4 to `high` - 1 sixteenths.
+def _sparse(random: np.random.Generator, shape: tuple[int, ...], high: int, low: int = -4) -> Array:
+    """A kernel [channels, inputs, ...] with four entries for each channel, from `low` to `high` - 1 sixteenths.
 
     Two entries are in the middle: in a small image the others read the zeros around it.
     """
@@ -67,5 +69,5 @@ def _sparse(random: np.random.Generator, shape: tuple[int, ...], high: int) -> A
         entries = [(int(each), size // 2) for each in random.choice(shape[1], 2, shape[1] < 2)]
         entries += [divmod(int(each), size) for each in random.choice(channel.size, 2)]
         for entry in entries:
-            channel[entry] = random.integers(-4, high) / 16
+            channel[entry] = random.integers(low, high) / 16
     return kernel.reshape(shape)

@@ -2,13 +2,14 @@
 
 Spiking-ResNets are those of SpikingJelly (spikingjelly/activation_based/model/spiking_resnet.py): a convolution of 7 by
 7 with stride 2, a maximum pool, four stages of residual blocks whose last neuron comes after the addition, the mean
-over all places, and a linear layer. `vgg` has pairs of convolutions of 3 by 3 before each pool, and `convolutional` has
-two single ones.
+over all places, and a linear layer. The SEW-ResNet is that of sew_resnet.py there, with the connection ADD: the last
+neuron of a block comes before the addition, so numbers of spikes enter the next block. `vgg` has pairs of convolutions
+of 3 by 3 before each pool, and `convolutional` has two single ones.
 
-Every site of neurons must fire, or a wrong one could pass. So the variance of each current is counted, not measured. It
-is SPREAD thresholds squared, and where spikes are added as they are, the bias takes their mean off. A sum over a kernel
-has a term for each entry that does not read a zero beside the image. That decides in deep stages, whose images have a
-single place.
+Every site of neurons must fire, or a wrong one could pass. So the variance of each current is counted, not measured, by
+the mean square of what enters. It is SPREAD thresholds squared, and where spikes are added as they are, the bias takes
+their mean off. A sum over a kernel has a term for each entry that does not read a zero beside the image. That decides
+in deep stages, whose images have a single place.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,11 +41,15 @@ NEIGHBOURS = 5
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The operations, and for each normalisation the share of a current's variance and its mean, in thresholds."""
+    """The operations, and for each normalisation the share of a current's variance and its mean, in thresholds.
+
+    `most` are the most spikes that enter a convolution at one place and step, if it is more than one.
+    """
 
     operations: tuple[Operation, ...]
     shares: dict[str, float]
     offsets: dict[str, float]
+    most: dict[str, int]
 
     @property
     def neurons(self) -> int:
@@ -63,21 +68,27 @@ def model(name: str, image: tuple[int, int], width: int, classes: int, rate: flo
     MODELS[name](parts, width)
     parts.add(Average, "average", shape=(parts.channels,))
     parts.add(Linear, "classifier", shape=(classes,), inputs=parts.channels)
-    return Model(tuple(parts.operations), parts.shares, parts.offsets)
+    return Model(tuple(parts.operations), parts.shares, parts.offsets, parts.entering)
 
 
 @dataclass(slots=True)
 class _Parts:
-    """The operations so far. The last has so many `channels`, images of `side` x `side` places, and a firing `rate`."""
+    """The operations so far. The last has so many `channels`, images of `side` x `side` places, and a firing `rate`.
+
+    Its values are 0 and 1 unless spikes were added: then up to `most`, with a mean `square`.
+    """
 
     channels: int
     side: int
     rate: float
     frozen: bool
     exact: bool
+    most: int = 1
+    square: float = 0.0
     operations: list[Operation] = field(default_factory=list)
     shares: dict[str, float] = field(default_factory=dict)
     offsets: dict[str, float] = field(default_factory=dict)
+    entering: dict[str, int] = field(default_factory=dict)
 
     @property
     def last(self) -> str:
@@ -112,10 +123,11 @@ class _Parts:
         padding, inputs, side = size // 2, self.channels, self.side
         starts = range(0, side + 2 * padding - size + 1, stride)
         inside = [sum(padding <= start + entry < side + padding for entry in range(size)) / size for start in starts]
-        variance = self.rate * (sum(inside) / len(inside)) ** 2
+        variance = (self.rate if self.most == 1 else self.square) * (sum(inside) / len(inside)) ** 2
         self.channels, self.side = channels, len(starts)
         options = {"inputs": inputs, "size": size, "stride": stride, "padding": padding}
         self.add(Convolution, f"{name} convolution", of, **options)
+        self.entering |= {self.last: self.most} if self.most > 1 else {}
         statistics: dict[str, Any] = {"variance": variance} if self.frozen else {}
         self.add(Normalisation, f"{name} normalisation", (), **EXACT if self.exact else statistics)
         self.shares[self.last], self.offsets[self.last] = share, offset
@@ -124,7 +136,7 @@ class _Parts:
     def fire(self, name: str) -> None:
         """Add a site of neurons."""
         self.add(Neurons, f"{name} neurons")
-        self.rate = RATE
+        self.rate, self.most = RATE, 1
 
     def pool(self, name: str, size: int, stride: int) -> None:
         """Add a maximum pool."""
@@ -169,6 +181,38 @@ def _block(parts: _Parts, name: str, width: int, stride: int, expansion: int) ->
     parts.fire(name)
 
 
+def _sew(blocks: tuple[int, ...]) -> Callable[[_Parts, int], None]:
+    """The stem and the stages of a residual network that adds spikes, in blocks of two convolutions."""
+
+    def build(parts: _Parts, width: int) -> None:
+        parts.convolve("stem", width, 7, 2)
+        parts.fire("stem")
+        parts.pool("stem pool", 3, 2)
+        for stage, count in enumerate(blocks):
+            for number in range(count):
+                stride = 2 if stage and not number else 1
+                _sew_block(parts, f"stage {stage + 1} block {number + 1}", width << stage, stride)
+
+    return build
+
+
+def _sew_block(parts: _Parts, name: str, width: int, stride: int) -> None:
+    entering, channels, side = parts.last, parts.channels, parts.side
+    rate, most, square = parts.rate, parts.most, parts.square if parts.most > 1 else parts.rate
+    for number in (1, 2):
+        parts.convolve(f"{name} {number}", width, 3, stride if number == 1 else 1)
+        parts.fire(f"{name} {number}")
+    branch, shortcut = parts.last, entering
+    if stride != 1 or channels != width:
+        parts.channels, parts.side, parts.rate, parts.most, parts.square = channels, side, rate, most, square
+        parts.convolve(f"{name} shortcut", width, 1, stride, of=[entering])
+        parts.fire(f"{name} shortcut")
+        shortcut, rate, most, square = parts.last, RATE, 1, RATE
+    parts.add(Sum, f"{name} sum", (branch, shortcut))
+    parts.most, parts.square = most + 1, RATE + square + 2 * RATE * rate
+    parts.rate = RATE + rate
+
+
 def _plain(groups: tuple[tuple[int, ...], ...]) -> Callable[[_Parts, int], None]:
     """Groups of convolutions of 3 x 3, each with its multiple of the width, and a pool after each group."""
 
@@ -186,6 +230,7 @@ MODELS: dict[str, Callable[[_Parts, int], None]] = {
     "spiking-resnet18": _resnet((2, 2, 2, 2), 1),
     "spiking-resnet34": _resnet((3, 4, 6, 3), 1),
     "spiking-resnet50": _resnet((3, 4, 6, 3), 4),
+    "sew-resnet18": _sew((2, 2, 2, 2)),
     "vgg": _plain(((1, 1), (2, 2), (4, 4))),
     "convolutional": _plain(((1,), (2,))),
 }

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from snnbench.backends.operations import NetworkParts
+from snnbench.backends.operations import NetworkParts, currents
 from snnbench.cases.operations import (
     INPUT,
     Average,
@@ -40,12 +40,11 @@ class Operations:
     def __init__(self, plan: NetworkParts, layer: Callable[[int], Layer], gain: float) -> None:
         self.operations, self.order, self.gain = plan.operations, plan.order, gain
         self.names = [INPUT, *(operation.name for operation in plan.operations)]
-        self.scaled = {each.name: gain for each in plan.operations if isinstance(each, Normalisation | Sum)}
+        self.scaled = dict.fromkeys(currents(plan.operations), gain)
         self.layers = {each.name: layer(each.count) for each in plan.operations if isinstance(each, Neurons)}
         self.params = {
             each.name: [
-                parameter * gain if isinstance(each, Normalisation) else parameter
-                for parameter in plan.parameters[each.name]
+                parameter * gain if each.name in self.scaled else parameter for parameter in plan.parameters[each.name]
             ]
             for each in plan.operations
             if each.parameters
@@ -92,7 +91,8 @@ class Operations:
                 weight, bias = params
                 return x @ weight.T + bias
             case Sum():
-                first, second = (self.gain / self.scaled.get(name, 1.0) for name in operation.of)
+                scale = self.scaled.get(operation.name, 1.0)
+                first, second = (scale / self.scaled.get(name, 1.0) for name in operation.of)
                 return x * first + entering[1] * second if first != 1.0 else x + entering[1] * second
             case Neurons():
                 return self._spikes(operation, x, leads)

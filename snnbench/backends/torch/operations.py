@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from snnbench.backends.operations import currents
 from snnbench.cases.operations import (
     INPUT,
     Average,
@@ -55,13 +56,7 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
         self.leading = order.replace("N", "")
         self.time_axis = self.leading.index("T")
         self._states: list[Any] = []
-        currents = {name for operation in operations if isinstance(operation, Neurons) for name in operation.of}
-        self.scaled = {
-            operation.name: gain
-            for operation in operations
-            if isinstance(operation, Normalisation | Sum)
-            or (isinstance(operation, Linear) and operation.name in currents)
-        }
+        self.scaled = dict.fromkeys(currents(operations), gain)
         self.layers = [layer(each.count) for each in operations if isinstance(each, Neurons)]
         sites = 0
         self.names = [INPUT, *(operation.name for operation in operations)]
@@ -167,7 +162,7 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
         return site
 
     def _sum(self, operation: Sum, gain: float) -> Callable[..., torch.Tensor]:
-        scales = [1.0 if name in self.scaled else gain for name in operation.of]
+        scales = [gain if operation.name in self.scaled and name not in self.scaled else 1.0 for name in operation.of]
         if scales[0] != 1.0:
             raise ValueError("the first term of a sum is a branch, which ends in a normalisation")
         return lambda branch, shortcut: torch.add(branch, shortcut, alpha=scales[1])

@@ -23,7 +23,7 @@ from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import Measure, Reply
 from snnbench.workloads import network
 from tests.fakes import PHASES, profile, request
-from tests.networks import RESNET, SMALL
+from tests.networks import RESNET, SEW, SMALL
 
 ROOT = Path(__file__).parents[3]
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
@@ -64,6 +64,7 @@ def reply_to(
         SMALL.with_(normalisation="frozen", **profile("zero")),
         SMALL.with_(dtype="float64", model="vgg"),
         RESNET,
+        SEW,
     ],
 )
 def test_honest_network_is_exact(tmp_path: Path, case: network.Case) -> None:
@@ -95,10 +96,13 @@ def ordered(order: str) -> str:
     )
 
 
-@pytest.mark.parametrize("source", [gained(), ordered("BTN"), ordered("BNT"), ordered("NTB")])
-def test_unit_and_order_of_a_library_are_kept(tmp_path: Path, source: str) -> None:
+@pytest.mark.parametrize(
+    ("source", "case"),
+    [(gained(), RESNET), (gained(), SEW), *((ordered(order), RESNET) for order in ("BTN", "BNT", "NTB"))],
+)
+def test_unit_and_order_of_a_library_are_kept(tmp_path: Path, source: str, case: network.Case) -> None:
     assert source != LOOP
-    reply = reply_to(tmp_path, source, RESNET)
+    reply = reply_to(tmp_path, source, case)
     assert reply.outcome == Outcome(status="measured", verdict="exact")
 
 
