@@ -119,6 +119,20 @@ def network() -> dict[str, str]:
     return {"floors": span(over_floor, digits=1), **ratios}
 
 
+def sew() -> dict[str, str]:
+    """Training times of a SEW-ResNet18: over the floor, and over the plain loop."""
+    known = results("2026-11-30_sew_epyc-2cpu")
+    require(exact(known), "exact at every site")
+    loops = {case: time_ns(result) for (case, contender), result in known.items() if contender == "torch-loop/unbind"}
+    over_loop = {key: time_ns(result) / loops[key[0]] for key, result in known.items()}
+    fused = [ratio for (_, contender), ratio in over_loop.items() if contender == "fused/cpu"]
+    others = [
+        ratio for (_, contender), ratio in over_loop.items() if contender not in ("fused/cpu", "torch-loop/unbind")
+    ]
+    over_floor = [time_ns(result) / result.floors_ns["train"] for result in known.values()]
+    return {"floors": span(over_floor, digits=1), "fused": span(fused), "others": span(others)}
+
+
 def compiled() -> dict[str, str]:
     """What torch.compile brings a small network, over the plain loop without it, and what its first call costs."""
     known = {name: result for (_, name), result in results("2026-11-25_network_epyc-2cpu").items()}
@@ -360,6 +374,6 @@ def constant() -> dict[str, str]:
 
 
 SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
-    *(depth, network, compiled, fusion, table_1, devices, loading, training, neuron_share, nir, quick),
+    *(depth, network, sew, compiled, fusion, table_1, devices, loading, training, neuron_share, nir, quick),
     *(report, errors, races, limit, least_memory, busy, zen_4, streaming, constant),
 )
