@@ -95,12 +95,13 @@ def sizes_of(cases: Sequence[Case], axis: str) -> str:
 
 
 def shared(cases: Collection[Case]) -> str:
-    """The fields that all these cases have in common, in words."""
+    """The fields that all these cases have in common, in words; without later ones at their default."""
     first = next(iter(cases), None)
     if first is None:
         return ""
     fields = {name: {getattr(case, name, None) for case in cases} for name in _named_fields(first)}
-    return ", ".join(_field(first, name) for name, values in fields.items() if len(values) == 1)
+    told = first.as_dict()
+    return ", ".join(_field(first, name) for name, values in fields.items() if len(values) == 1 and name in told)
 
 
 def axes(cases: Iterable[Case]) -> dict[str, tuple[str, str]]:
@@ -133,6 +134,10 @@ def _field(case: Case, name: str) -> str:
     words = name.replace("_", " ")
     if name in ("dtype", "precision", "surrogate"):
         return str(value)
+    if name == "trained":
+        return f"{' and '.join(case.trained_constants) or 'nothing'} trained"
+    if name == "trained_each":
+        return f"one constant a {value}"
     if isinstance(value, bool):
         return words if value else f"no {words}"
     return f"{words} {value:g}" if isinstance(value, float) else f"{words} {value}"
