@@ -14,7 +14,7 @@ in deep stages, whose images have a single place.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from snnbench.cases.operations import (
@@ -146,8 +146,10 @@ class _Parts:
         self.rate = 1 - (1 - self.rate) ** min(NEIGHBOURS, size**2)
 
 
-def _resnet(blocks: tuple[int, ...], expansion: int) -> Callable[[_Parts, int], None]:
-    """The stem and the stages of a residual network; blocks of two convolutions, or of three if it expands."""
+def _residual(
+    blocks: tuple[int, ...], add_block: Callable[[_Parts, str, int, int], None]
+) -> Callable[[_Parts, int], None]:
+    """The stem and the stages of a residual network. `add_block` gets the parts, a name, a width and a stride."""
 
     def build(parts: _Parts, width: int) -> None:
         parts.convolve("stem", width, 7, 2)
@@ -156,7 +158,7 @@ def _resnet(blocks: tuple[int, ...], expansion: int) -> Callable[[_Parts, int], 
         for stage, count in enumerate(blocks):
             for number in range(count):
                 stride = 2 if stage and not number else 1
-                _block(parts, f"stage {stage + 1} block {number + 1}", width << stage, stride, expansion)
+                add_block(parts, f"stage {stage + 1} block {number + 1}", width << stage, stride)
 
     return build
 
@@ -179,21 +181,6 @@ def _block(parts: _Parts, name: str, width: int, stride: int, expansion: int) ->
         shortcut = parts.convolve(f"{name} shortcut", widths[-1], 1, stride, share=0.5, of=[entering])
     parts.add(Sum, f"{name} sum", (branch, shortcut))
     parts.fire(name)
-
-
-def _sew(blocks: tuple[int, ...]) -> Callable[[_Parts, int], None]:
-    """The stem and the stages of a residual network that adds spikes, in blocks of two convolutions."""
-
-    def build(parts: _Parts, width: int) -> None:
-        parts.convolve("stem", width, 7, 2)
-        parts.fire("stem")
-        parts.pool("stem pool", 3, 2)
-        for stage, count in enumerate(blocks):
-            for number in range(count):
-                stride = 2 if stage and not number else 1
-                _sew_block(parts, f"stage {stage + 1} block {number + 1}", width << stage, stride)
-
-    return build
 
 
 def _sew_block(parts: _Parts, name: str, width: int, stride: int) -> None:
@@ -227,10 +214,10 @@ def _plain(groups: tuple[tuple[int, ...], ...]) -> Callable[[_Parts, int], None]
 
 
 MODELS: dict[str, Callable[[_Parts, int], None]] = {
-    "spiking-resnet18": _resnet((2, 2, 2, 2), 1),
-    "spiking-resnet34": _resnet((3, 4, 6, 3), 1),
-    "spiking-resnet50": _resnet((3, 4, 6, 3), 4),
-    "sew-resnet18": _sew((2, 2, 2, 2)),
+    "spiking-resnet18": _residual((2, 2, 2, 2), partial(_block, expansion=1)),
+    "spiking-resnet34": _residual((3, 4, 6, 3), partial(_block, expansion=1)),
+    "spiking-resnet50": _residual((3, 4, 6, 3), partial(_block, expansion=4)),
+    "sew-resnet18": _residual((2, 2, 2, 2), _sew_block),
     "vgg": _plain(((1, 1), (2, 2), (4, 4))),
     "convolutional": _plain(((1,), (2,))),
 }
