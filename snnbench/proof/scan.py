@@ -90,9 +90,13 @@ class Scan:
 
 
 def knows(case: Case, rule: Rule) -> bool:
-    """Whether a scan knows this rule and the shape of the case: one layer, without a synapse or fixed point."""
+    """Whether a scan knows this rule and the shape of the case: one layer, without a synapse or fixed point.
+
+    Its neurons must be independent, and no gradient a sum over them.
+    """
     is_plain = not (rule.synapse or rule.refractory or rule.unit or rule.weight_step) and rule.most_spikes == 1
-    return is_plain and case.sites == 1 and case.dtype not in HALVES and not case.is_recurrent
+    is_apart = case.sites == 1 and not case.is_recurrent and not case.trained_constants
+    return is_plain and is_apart and case.dtype not in HALVES
 
 
 class Scanner:
@@ -246,8 +250,6 @@ def agreement(answer: Answer, verified: Answer) -> dict[str, float] | None:
         ):
             if theirs:
                 pairs[name] = (ours or [None])[0], theirs[0]
-        for number, expected in enumerate(verified.constants or []):
-            pairs[f"trained constant {number}"] = answer.constant(number), expected
         return {name: _difference(arrays, *pair) for name, pair in pairs.items()}
 
 
