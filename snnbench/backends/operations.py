@@ -47,13 +47,13 @@ def require_frozen(problem: Graph, compiler: str) -> None:
 def currents(operations: Sequence[Operation]) -> set[str]:
     """The values that are currents: of normalisations, of linear layers before neurons, and sums of such a value."""
     at_sites = {name for operation in operations if isinstance(operation, Neurons) for name in operation.of}
-    found: set[str] = set()
+    names: set[str] = set()
     for operation in operations:
         is_linear = isinstance(operation, Linear) and operation.name in at_sites
-        is_sum = isinstance(operation, Sum) and not found.isdisjoint(operation.of)
+        is_sum = isinstance(operation, Sum) and not names.isdisjoint(operation.of)
         if isinstance(operation, Normalisation) or is_linear or is_sum:
-            found.add(operation.name)
-    return found
+            names.add(operation.name)
+    return names
 
 
 def leading(order: str) -> str:

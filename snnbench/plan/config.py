@@ -243,7 +243,7 @@ def load(
 
 
 def _here(document: Document, cards: int, devices: Sequence[str]) -> Document:
-    """The document without optional sweeps on other devices than these, or on cards if there is none."""
+    """The document without the optional sweeps of other devices than `devices`, and of cards where `cards` is 0."""
     shared, sweeps = document.tables.get("case", {}), document.tables.get("sweep", [])
     if not (isinstance(shared, dict) and isinstance(sweeps, list)):
         return document

@@ -100,8 +100,8 @@ def shared(cases: Collection[Case]) -> str:
     if first is None:
         return ""
     fields = {name: {getattr(case, name, None) for case in cases} for name in _named_fields(first)}
-    told = first.as_dict()
-    return ", ".join(_field(first, name) for name, values in fields.items() if len(values) == 1 and name in told)
+    recorded = first.as_dict()
+    return ", ".join(_field(first, name) for name, values in fields.items() if len(values) == 1 and name in recorded)
 
 
 def axes(cases: Iterable[Case]) -> dict[str, tuple[str, str]]:

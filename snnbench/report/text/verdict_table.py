@@ -44,12 +44,12 @@ def report(records: Iterable[Record], is_brief: bool = False) -> Report:
 def _table(records: Sequence[Record]) -> Table:
     """A row for each case; a further column names the fields in which cases differ that have no column."""
     cases, rows = {record.case for record in records}, [_row(record) for record in records]
-    told = [telling(record.case, cases, TOLD) for record in records]
-    if not any(told):
+    differences = [telling(record.case, cases, TOLD) for record in records]
+    if not any(differences):
         return Table(COLUMNS, rows, len(TEXTS))
     place = TEXTS.index("profile") + 1
     columns, *rows = (
-        [*row[:place], words, *row[place:]] for words, row in zip(("case", *told), (COLUMNS, *rows), strict=True)
+        [*row[:place], words, *row[place:]] for words, row in zip(("case", *differences), (COLUMNS, *rows), strict=True)
     )
     return Table(columns, rows, len(TEXTS) + 1)
 
