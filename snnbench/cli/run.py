@@ -18,8 +18,11 @@ from snnbench.exits import Exit
 from snnbench.files import replace_file
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
+    from snnbench.adapter.declaration import Adapter
     from snnbench.plan.config import Config
     from snnbench.recording.reading import Recording
     from snnbench.run.request import RunRequest
@@ -168,10 +171,23 @@ def _show(console: "Console", recording: "Recording", request: "RunRequest") -> 
     adapters = discover(request.adapter_files)
     for library in dict.fromkeys(name.partition("/")[0] for name in ahead):
         paragraph(console, Text.assemble((f"{library}: ", "dim"), adapters[library].about))
-    if ahead:
+    if ahead and _has_code(recording, ahead[0], adapters):
         steps.insert(0, (f"the code of {ahead[0].partition('/')[0]}:", f"snnbench show {ahead[0]} --code --in {where}"))
     for what, command in steps:
         paragraph(console, Text.assemble((f"{what:<26} ", "dim"), command))
+
+
+def _has_code(recording: "Recording", contender: str, adapters: "Mapping[str, Adapter]") -> bool:
+    """Whether `snnbench show CONTENDER --code` prints code: it does so for the contender's last cell."""
+    from snnbench.code import NoCode, script
+
+    *_, last = (record for record in recording.records if record.label == contender)
+    adapter = adapters[last.library]
+    try:
+        script(adapter, adapter.variants[last.variant], last.case)
+    except NoCode:
+        return False
+    return True
 
 
 def _print(recording: "Recording") -> None:

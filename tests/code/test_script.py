@@ -8,11 +8,13 @@ import pytest
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover
 from snnbench.adapter.reading import read
+from snnbench.cli.run import _has_code
 from snnbench.code import NoCode, script
 from snnbench.code.script import OURS
 from snnbench.plan import config
 from tests.fakes import CASE, profile
 from tests.plan.test_configs import CONFIGS
+from tests.recordings import recording, timed
 from tests.workloads.test_layers import WIDE
 
 HEADER = """
@@ -109,6 +111,13 @@ def test_code_of_trained_constants_has_the_parameters_of_the_library(library: st
     text = script(adapter, adapter.variants[adapter.default], case)
     compile(text, library, "exec")
     assert trained in text and "\nconstants = " not in text and "snnbench" not in text
+
+
+def test_run_offers_the_code_of_a_leader_only_where_there_is_some() -> None:
+    adapters = discover(())
+    fixed, trained = (timed("torch-loop/unbind", case=WIDE.with_(trained=each)) for each in ("none", "beta"))
+    assert _has_code(recording(trained, fixed), "torch-loop/unbind", adapters)
+    assert not _has_code(recording(fixed, trained), "torch-loop/unbind", adapters)
 
 
 @pytest.mark.parametrize(
