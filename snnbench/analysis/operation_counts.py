@@ -22,7 +22,7 @@ A network is counted as a sequence of operations, by sizes that need no values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -63,7 +63,7 @@ def dense(case: Case, operations: Sequence[Operation]) -> int:
             pairs += prod(operation.parameters["weight"])
         elif isinstance(operation, Convolution):
             channels, sides = prod(operation.parameters["weight"][:2]), _image(case, operation)[1:]
-            pairs += channels * prod(_inside(operation, side) for side in sides)
+            pairs += channels * prod(_inside(operation, axis, side) for axis, side in enumerate(sides))
     return pairs
 
 
@@ -77,19 +77,19 @@ def entries(case: Case, operations: Sequence[Operation]) -> int:
 
 def _image(case: Case, operation: Convolution) -> tuple[int, ...]:
     """The shape of the image that enters a convolution."""
-    kind = (operation.inputs, operation.size, operation.stride, operation.padding, operation.shape)
     return next(
         image
         for other, image in workloads.of(case).convolutions(case).values()
-        if (other.inputs, other.size, other.stride, other.padding, other.shape) == kind
+        if replace(other, name=operation.name, of=operation.of) == operation
     )
 
 
-def _inside(operation: Convolution, side: int) -> int:
+def _inside(operation: Convolution, axis: int, side: int) -> int:
     """The (window, entry) pairs along an axis that read an entry of an image with this side, and no zero beside it."""
-    starts = range(0, side + 2 * operation.padding - operation.size + 1, operation.stride)
-    inside = range(operation.padding, side + operation.padding)
-    return sum(start + entry in inside for start in starts for entry in range(operation.size))
+    padding, reach = operation.padding[axis], operation.dilation[axis] * (operation.size[axis] - 1)
+    starts = range(0, side + 2 * padding - reach, operation.stride[axis])
+    inside = range(padding, side + padding)
+    return sum(start + entry in inside for start in starts for entry in range(0, reach + 1, operation.dilation[axis]))
 
 
 Array = NDArray[np.float64]

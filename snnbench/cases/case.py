@@ -70,6 +70,13 @@ class Words:
     known: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class File:
+    """A field's value is the text of a graph, in place of which a config may name its file, which `ends` so."""
+
+    ends: str
+
+
 # Bounded, far above any possible run, because recordings hold the configs of strangers.
 Count = Annotated[int, Bounds(1, 10**9)]
 CountOrNone = Annotated[int, Bounds(0, 10**9)]
@@ -99,6 +106,8 @@ class Case:
     against. `HIDDEN_ONES` are sizes that a name leaves out if they are 1. `PREFIX` stands before the profile in names.
     `SAMPLES` is the plural of what a sample is; with it, tables show how many a contender processes in a second.
     `IN_KIND` are the fields that `kind` tells apart besides the profile, so that a name does not list them again.
+    `QUIETEST` are the fewest spikes per step that prove anything. Where weights are given, neurons are `DRIVEN_BY`
+    these fields.
     `PHASES` are the phases that can be timed, the most interesting first: contenders are ordered by it.
     `LATER` are fields that recordings may lack. At its default such a field is left out, so that a case keeps its key.
     """
@@ -108,6 +117,8 @@ class Case:
     PREFIX: ClassVar[str] = ""
     SAMPLES: ClassVar[str] = ""
     IN_KIND: ClassVar[tuple[str, ...]] = ()
+    QUIETEST: ClassVar[float] = 0.01
+    DRIVEN_BY: ClassVar[tuple[str, ...]] = ()
     PHASES: ClassVar[tuple[str, ...]] = ("train", "forward", "backward", "inference")
     LATER: ClassVar[tuple[str, ...]] = ()
 
@@ -283,6 +294,10 @@ class Case:
         later = {each.name: each.default for each in fields(self) if each.name in self.LATER}
         given = {name: getattr(self, name) for name in self.names()}
         return {name: value for name, value in given.items() if name not in later or value != later[name]}
+
+    def row(self) -> dict[str, Any]:
+        """The fields as a table has them."""
+        return self.as_dict()
 
     def with_(self, **changes: Any) -> Self:
         """The same work with some fields changed."""

@@ -1,47 +1,63 @@
 """The reference of a network of operations: all values from the images on, and all gradients, in NumPy, float64."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import reference
-from snnbench.cases.case import Case
-from snnbench.cases.operations import INPUT, Neurons, Operation
+from snnbench.cases import recurrence, reference
+from snnbench.cases.operations import INPUT, Integrator, Neurons, Operation
+from snnbench.cases.problem import Graph
+from snnbench.cases.trace import Trace
 
 Array = NDArray[np.float64]
-Parameters = Mapping[str, Sequence[NDArray[Any]]]
-"""The parameters of each operation that has some, in the order of its `parameters`."""
+Parameters = Sequence[NDArray[Any]]
+"""The parameters of an operation, in the order of its `parameters`."""
 
 
-def run(operations: Sequence[Operation], parameters: Parameters, images: Array, case: Case) -> dict[str, Array]:
-    """The value of each operation, and the INPUT, for `images` [T, B, channels, ...] of the case's neurons."""
-    steps = len(images)
+def run(problem: Graph, images: Array) -> dict[str, Array]:
+    """The value of each operation of a problem, and the INPUT, for `images` [T, B, channels, ...]."""
     values = {INPUT: images.reshape(-1, *images.shape[2:])}
-    for operation in operations:
-        entering = [values[name] for name in operation.of]
-        if isinstance(operation, Neurons):
-            trace = reference.forward(_by_step(entering[0], steps), case)
-            values[operation.name] = trace.spikes.reshape(entering[0].shape)
-        else:
-            values[operation.name] = operation.value(entering, parameters.get(operation.name, ()))
+    parameters = problem.parameters()
+    for operation in problem.operations():
+        values[operation.name] = step(problem, operation, values, len(images), parameters.get(operation.name, ()))
     return values
 
 
-def run_back(
-    operations: Sequence[Operation], parameters: Parameters, values: Mapping[str, Array], cotangent: Array, case: Case
-) -> list[Array]:
+def step(
+    problem: Graph, operation: Operation, values: Mapping[str, Array], time_steps: int, parameters: Parameters
+) -> Array:
+    """The value of one operation, from the values before it."""
+    entering = [values[name] for name in operation.of]
+    if isinstance(operation, Neurons):
+        return trace(problem, operation, entering[0], time_steps, parameters).spikes.reshape(entering[0].shape)
+    if isinstance(operation, Integrator):
+        operation = replace(operation, time_steps=time_steps)
+    return operation.value(entering, parameters)
+
+
+def trace(problem: Graph, operation: Neurons, current: Array, time_steps: int, parameters: Parameters) -> Trace:
+    """What the neurons of a site do with a current [images, ...]; all arrays of the trace are [T, B, N]."""
+    return reference.forward(_by_step(current, time_steps), problem.neuron(operation), recurrent=_own(parameters))
+
+
+def run_back(problem: Graph, values: Mapping[str, Array], cotangent: Array) -> list[Array]:
     """The gradients of all parameters in order, for the cotangent [T, B, classes] of the last operation's value."""
-    steps = len(cotangent)
+    operations, parameters, steps = problem.operations(), problem.parameters(), len(cotangent)
     arriving: dict[str, Array | float] = {operations[-1].name: cotangent.reshape(-1, *cotangent.shape[2:])}
     gradients: dict[str, list[Array]] = {}
     for operation in reversed(operations):
-        entering, own = [values[name] for name in operation.of], parameters.get(operation.name, ())
+        entering = [values[name] for name in operation.of]
+        own = [each.astype(np.float64) for each in parameters.get(operation.name, ())]
         upstream = np.asarray(arriving[operation.name])
         if isinstance(operation, Neurons):
-            trace = reference.forward(_by_step(entering[0], steps), case)
-            back = [reference.backward(_by_step(upstream, steps), trace, case).reshape(entering[0].shape)]
+            of_site, neuron = trace(problem, operation, entering[0], steps, own), problem.neuron(operation)
+            back_by_step = reference.backward(_by_step(upstream, steps), of_site, neuron, recurrent=_own(own))
+            back = [back_by_step.reshape(entering[0].shape)]
+            if operation.recurrent:
+                gradients[operation.name] = [recurrence.own_gradient(back_by_step, of_site.spikes)]
         else:
             gradients[operation.name] = operation.gradients(entering, own, upstream)
             back = operation.backward(entering, own, upstream)
@@ -51,4 +67,10 @@ def run_back(
 
 
 def _by_step(images: Array, steps: int) -> Array:
-    return images.reshape(steps, -1, *images.shape[1:])
+    """[images, ...] as [T, B, N]."""
+    return images.reshape(steps, len(images) // steps, -1)
+
+
+def _own(parameters: Parameters) -> Array | None:
+    """The weights of a site's own spikes."""
+    return np.asarray(parameters[0], np.float64) if parameters else None

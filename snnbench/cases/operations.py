@@ -11,6 +11,7 @@ it is `channelwise` their entering values. For some images it takes their enteri
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,6 +50,10 @@ class Operation(ABC):
     def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
         """The value."""
 
+    def value_of(self, channels: Any, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        """The value's channels of these numbers, from what computing them in part takes."""
+        return self.value(entering, parameters)
+
     @abstractmethod
     def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """dL/d(entering), for dL/d(value) = `cotangent`."""
@@ -68,64 +73,71 @@ class Operation(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convolution(Operation):
-    """A convolution in two dimensions with a square kernel, zeros around the image, and no bias."""
+    """A convolution along one or two axes of places, with zeros beside the image, and a bias if it is `biased`.
+
+    `size`, `stride`, `padding` and `dilation` have a number for each of these axes.
+    """
 
     channelwise: ClassVar[bool] = False
 
     inputs: int
-    size: int
-    stride: int = 1
-    padding: int = 0
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    biased: bool = False
 
     @property
     def parameters(self) -> dict[str, tuple[int, ...]]:
-        """The kernel [channels, inputs, size, size]."""
-        return {"weight": (self.shape[0], self.inputs, self.size, self.size)}
+        """The kernel [channels, inputs, *size], and the bias [channels]."""
+        kernel = {"weight": (self.shape[0], self.inputs, *self.size)}
+        return kernel | {"bias": self.shape[:1]} if self.biased else kernel
 
     @property
     def terms(self) -> int:
         """A term for each entry of a channel's kernel."""
-        return self.inputs * self.size**2
+        return self.inputs * prod(self.size)
 
     def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
-        """Sums over shifted images."""
-        (kernel,) = parameters
+        """Sums over shifted images, and the bias."""
+        kernel = parameters[0]
         total: Array | float = 0.0
-        for row, column, image in self._shifted(entering[0]):
-            total = total + np.tensordot(image, kernel[:, :, row, column], (1, 1))
-        return np.moveaxis(np.asarray(total), -1, 1)
+        for entry, image in self._shifted(_padded(entering[0], self.padding, 0.0)):
+            total = total + np.tensordot(image, kernel[entry], (1, 1))
+        sums = np.moveaxis(np.asarray(total), -1, 1)
+        return sums + _broadcast(parameters[1], len(self.size)) if self.biased else sums
 
     def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """The kernel's entries times the cotangent, at the places that they read."""
-        (kernel,), padding = parameters, self.padding
-        padded = np.zeros(_padded(entering[0], padding, 0.0).shape)
-        for row, column, image in _shifted(padded, self.size, self.stride):
-            image += np.moveaxis(np.tensordot(cotangent, kernel[:, :, row, column], (1, 0)), -1, 1)
-        height, width = entering[0].shape[2:]
-        return [padded[:, :, padding : padding + height, padding : padding + width]]
+        kernel = parameters[0]
+        padded = np.zeros(_padded(entering[0], self.padding, 0.0).shape)
+        for entry, image in self._shifted(padded):
+            image += np.moveaxis(np.tensordot(cotangent, kernel[entry], (1, 0)), -1, 1)
+        return [_inside(padded, self.padding)]
 
     def gradients(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """Sums over images and places."""
-        gradient = np.empty((cotangent.shape[1], *entering[0].shape[1:2], self.size, self.size))
-        for row, column, image in self._shifted(entering[0]):
-            gradient[:, :, row, column] = np.tensordot(cotangent, image, ((0, 2, 3), (0, 2, 3)))
-        return [gradient]
+        axes = (0, *range(2, cotangent.ndim))
+        gradient = np.empty((cotangent.shape[1], *entering[0].shape[1:2], *self.size))
+        for entry, image in self._shifted(_padded(entering[0], self.padding, 0.0)):
+            gradient[entry] = np.tensordot(cotangent, image, (axes, axes))
+        return [gradient, cotangent.sum(axes)] if self.biased else [gradient]
 
     def gradient_sizes(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[float]:
-        """The largest norm of the sum over the first images, of any number.
+        """The largest norm of each sum over the first images, of any number.
 
         A normalisation of the batch after the convolution makes the images cancel, so sums of fewer of them are larger.
         """
-        largest = 0.0
-        total: Array | float = 0.0
+        largest = [0.0 for _ in self.parameters]
+        totals: list[Array | float] = [0.0 for _ in self.parameters]
         for image in range(len(cotangent)):
-            (gradient,) = self.gradients([entering[0][image : image + 1]], parameters, cotangent[image : image + 1])
-            total = total + gradient
-            largest = max(largest, float(np.linalg.norm(total)))
-        return [largest]
+            gradients = self.gradients([entering[0][image : image + 1]], parameters, cotangent[image : image + 1])
+            totals = [total + gradient for total, gradient in zip(totals, gradients, strict=True)]
+            largest = [max(size, float(np.linalg.norm(total))) for size, total in zip(largest, totals, strict=True)]
+        return largest
 
-    def _shifted(self, image: Array) -> Iterator[tuple[int, int, Array]]:
-        return _shifted(_padded(image, self.padding, 0.0), self.size, self.stride)
+    def _shifted(self, padded: Array) -> Iterator[tuple[Any, Array]]:
+        return _shifted(padded, self.size, self.stride, self.dilation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,12 +201,25 @@ class Normalisation(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neurons(Operation):
-    """A layer of spiking neurons: a current for each place of each channel. reference.py defines its values."""
+    """A layer of spiking neurons: a current for each place of each channel. reference.py defines its values.
+
+    The decay `beta` is the case's if it is None, and one for each neuron if it is an array [N]. `alpha` is that of a
+    synaptic current. With `recurrent` weights [N, N] the neurons get their own spikes of the step before, too.
+    """
+
+    beta: float | Array | None = None
+    alpha: float = 0.0
+    recurrent: bool = False
+
+    @property
+    def parameters(self) -> dict[str, tuple[int, ...]]:
+        """The weights of the neurons' own spikes, if they are recurrent."""
+        return {"recurrent": (self.count, self.count)} if self.recurrent else {}
 
     @property
     def count(self) -> int:
         """The number of neurons."""
-        return int(np.prod(self.shape))
+        return prod(self.shape)
 
     def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
         """Raises TypeError: a neuron's spikes depend on the images of the steps before."""
@@ -203,6 +228,44 @@ class Neurons(Operation):
     def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """Raises TypeError, as `value` does."""
         raise TypeError("neurons have no gradient by image")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integrator(Operation):
+    """Leaky integrators without spikes: i[t] = alpha i[t-1] + x[t], v[t] = beta v[t-1] + i[t], and v is the value."""
+
+    time_steps: int = 1
+    beta: float = 1.0
+    alpha: float = 0.0
+
+    @property
+    def terms(self) -> int:
+        """The steps before."""
+        return self.time_steps
+
+    @property
+    def mixes_images(self) -> bool:
+        """True: a value depends on the steps before."""
+        return True
+
+    def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        """The potentials, step by step."""
+        return self._run(entering[0], 1)
+
+    def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
+        """The same recurrences, from the last step to the first."""
+        return [self._run(cotangent, -1)]
+
+    def _run(self, images: Array, direction: int) -> Array:
+        by_step = images.reshape(self.time_steps, -1, *images.shape[1:])[::direction]
+        total: Array | float = 0.0
+        current: Array | float = 0.0
+        steps = list[Array | float]()
+        for x in by_step:
+            current = self.alpha * current + x
+            total = self.beta * total + current
+            steps.append(total)
+        return np.stack(steps[::direction]).reshape(images.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,16 +283,60 @@ class MaximumPool(Operation):
 
     def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """The cotangent, at the places of the maxima."""
-        chosen, padding = self._windows(entering[0]).argmax(0), self.padding
+        chosen, padding = self._windows(entering[0]).argmax(0), (self.padding, self.padding)
         padded = np.zeros(_padded(entering[0], padding, 0.0).shape)
-        for number, (_, _, image) in enumerate(_shifted(padded, self.size, self.stride)):
+        for number, image in enumerate(self._shifted(padded)):
             image += np.where(chosen == number, cotangent, 0.0)
-        height, width = entering[0].shape[2:]
-        return [padded[:, :, padding : padding + height, padding : padding + width]]
+        return [_inside(padded, padding)]
 
     def _windows(self, image: Array) -> Array:
-        padded = _padded(image, self.padding, -np.inf)
-        return np.stack([shifted for _, _, shifted in _shifted(padded, self.size, self.stride)])
+        return np.stack(list(self._shifted(_padded(image, (self.padding, self.padding), -np.inf))))
+
+    def _shifted(self, padded: Array) -> Iterator[Array]:
+        for _, image in _shifted(padded, (self.size, self.size), (self.stride, self.stride), (1, 1)):
+            yield image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSum(Operation):
+    """The sum of each window along one or two axes of places, with zeros beside the image.
+
+    If it `is_mean`, the sum is divided by the number of the window's places. `size`, `stride` and `padding` have a
+    number for each axis of places.
+    """
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    is_mean: bool = False
+
+    @property
+    def terms(self) -> int:
+        """A term for each place of the window."""
+        return prod(self.size)
+
+    @property
+    def divisor(self) -> int:
+        """The number that divides a sum."""
+        return prod(self.size) if self.is_mean else 1
+
+    def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        """Sums of shifted images."""
+        total: Array | float = 0.0
+        for image in self._shifted(_padded(entering[0], self.padding, 0.0)):
+            total = total + image
+        return np.asarray(total) / self.divisor
+
+    def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
+        """The cotangent, at each place of a window."""
+        padded = np.zeros(_padded(entering[0], self.padding, 0.0).shape)
+        for image in self._shifted(padded):
+            image += cotangent / self.divisor
+        return [_inside(padded, self.padding)]
+
+    def _shifted(self, padded: Array) -> Iterator[Array]:
+        for _, image in _shifted(padded, self.size, self.stride, (1,) * len(self.size)):
+            yield image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,17 +368,66 @@ class Sum(Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Flatten(Operation):
+    """The numbers of each image in another shape, by rows. So its channels are not those of the entering value."""
+
+    channelwise: ClassVar[bool] = False
+
+    def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        """The numbers in the new shape."""
+        return entering[0].reshape(-1, *self.shape)
+
+    def value_of(self, channels: Any, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        """The channels of the whole value, because no parameter selects them."""
+        part: Array = self.value(entering, parameters)[:, channels]
+        return part
+
+    def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
+        """The cotangent in the old shape."""
+        return [cotangent.reshape(entering[0].shape)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling(Operation):
+    """Each number of an image times a weight of its own, plus a bias of its own if it is `biased`."""
+
+    biased: bool = False
+
+    @property
+    def parameters(self) -> dict[str, tuple[int, ...]]:
+        """A weight and a bias for each number of the value."""
+        weight = {"weight": self.shape}
+        return weight | {"bias": self.shape} if self.biased else weight
+
+    def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        """The products, and the bias."""
+        products = entering[0] * parameters[0]
+        return products + parameters[1] if self.biased else products
+
+    def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
+        """Through the weight."""
+        return [cotangent * parameters[0]]
+
+    def gradients(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
+        """Sums over images."""
+        of_weight = (cotangent * entering[0]).sum(0)
+        return [of_weight, cotangent.sum(0)] if self.biased else [of_weight]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Linear(Operation):
-    """A linear layer with a bias."""
+    """A linear layer for values without places, with a bias if it is `biased`."""
 
     channelwise: ClassVar[bool] = False
 
     inputs: int
+    biased: bool = True
 
     @property
     def parameters(self) -> dict[str, tuple[int, ...]]:
         """Weight [channels, inputs] and bias [channels]."""
-        return {"weight": (self.shape[0], self.inputs), "bias": self.shape}
+        weight: dict[str, tuple[int, ...]] = {"weight": (self.shape[0], self.inputs)}
+        return weight | {"bias": self.shape} if self.biased else weight
 
     @property
     def terms(self) -> int:
@@ -280,9 +436,8 @@ class Linear(Operation):
 
     def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
         """The products, and the bias."""
-        weight, bias = parameters
-        products: Array = entering[0] @ weight.T + bias
-        return products
+        products: Array = entering[0] @ parameters[0].T
+        return products + parameters[1] if self.biased else products
 
     def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """Through the weight."""
@@ -290,20 +445,34 @@ class Linear(Operation):
 
     def gradients(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """Sums over images."""
-        return [cotangent.T @ entering[0], cotangent.sum(0)]
+        of_weight = cotangent.T @ entering[0]
+        return [of_weight, cotangent.sum(0)] if self.biased else [of_weight]
 
 
-def _broadcast(by_channel: Array) -> Array:
-    return by_channel[:, None, None]
+def _broadcast(by_channel: Array, axes: int = 2) -> Array:
+    """A number for each channel, at all places along so many axes."""
+    return by_channel.reshape(-1, *(1,) * axes)
 
 
-def _padded(image: Array, padding: int, value: float) -> Array:
-    return np.pad(image, ((0, 0), (0, 0), (padding, padding), (padding, padding)), constant_values=value)
+def _padded(image: Array, padding: Sequence[int], value: float) -> Array:
+    return np.pad(image, [(0, 0), (0, 0), *((each, each) for each in padding)], constant_values=value)
 
 
-def _shifted(padded: Array, size: int, stride: int) -> Iterator[tuple[int, int, Array]]:
-    """For each row and column of a window: the view of that entry in all windows."""
-    height, width = (length - size + 1 for length in padded.shape[2:])
-    for row in range(size):
-        for column in range(size):
-            yield row, column, padded[:, :, row : row + height : stride, column : column + width : stride]
+def _inside(padded: Array, padding: Sequence[int]) -> Array:
+    """The image without what is around it."""
+    lengths = zip(padding, padded.shape[2:], strict=True)
+    places: Any = (..., *(slice(each, length - each) for each, length in lengths))
+    image: Array = padded[places]
+    return image
+
+
+def _shifted(
+    padded: Array, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> Iterator[tuple[Any, Array]]:
+    """For each entry of a window, by rows: its index in a kernel, and the view of that entry in all windows."""
+    along = list(zip(padded.shape[2:], size, stride, dilation, strict=True))
+    for places in np.ndindex(*size):
+        view: Any = [...]
+        for place, (length, count, step, apart) in zip(places, along, strict=True):
+            view.append(slice(apart * place, length - apart * (count - 1 - place), step))
+        yield (..., *places), padded[tuple(view)]

@@ -140,6 +140,10 @@ class Graph(Problem):
         named = {each.name: [next(given) for _ in each.parameters] for each in self.operations()}
         self._drawn["parameters", 0] = {name: each for name, each in named.items() if each}
 
+    def neuron(self, operation: Operation) -> Case:
+        """The case of the neurons at a site. A decay that differs between neurons is an array [N]."""
+        return self.case
+
     @abstractmethod
     def site(self, operation: Operation, current: NDArray[Any], cotangent: NDArray[Any]) -> Problem:
         """The problem of the neurons of one site by themselves.

@@ -28,6 +28,25 @@ def split_all(layers: Sequence[tuple[Any, Any]], entering: int) -> list[tuple[An
     return parts
 
 
+def own_gradient(gradient: NDArray[Any], spikes: NDArray[Any]) -> NDArray[np.float64]:
+    """dL/dR [N, N] for dL/d(current) [T, B, N] and the layer's spikes [T, B, N]."""
+    products: NDArray[np.float64] = np.tensordot(gradient[1:], spikes[:-1], ((0, 1), (0, 1)))
+    return products
+
+
+def given_own(
+    current: NDArray[Any], spikes: NDArray[Any], cotangent: NDArray[Any], gradient: NDArray[Any], own: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The current and the cotangent [T, B, N] of each neuron by itself, for what its layer did.
+
+    `current` is what enters the layer and `gradient` that of it, and `own` are the weights [N, N] of its own spikes.
+    """
+    entering, arriving = current.astype(np.float64), cotangent.astype(np.float64)
+    entering[1:] += spikes[:-1] @ own.T
+    arriving[:-1] += gradient[1:] @ own
+    return entering, arriving
+
+
 def beside_own(entering: NDArray[Any], spikes: NDArray[Any]) -> NDArray[Any]:
     """What enters [T, B, M] beside the layer's own spikes [T, B, N] of the step before: [T, B, M + N]."""
     before = np.concatenate([np.zeros_like(spikes[:1]), spikes[:-1]])

@@ -34,11 +34,10 @@ def sit(problem: Graph, run: Callable[[int, int], Answer], passes: Passes, backw
     """Put `run(input, cotangent)` to the exam; return one finding for all passes. `rate` is the reference's."""
     finding = Finding()
     case, network = problem.case, problem.operations()
-    parameters = problem.parameters()
     sites = [operation for operation in network if isinstance(operation, Neurons)]
     tolerance = gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS)
     for which_input, which_cotangent in passes:
-        values = network_reference.run(network, parameters, problem.input(which_input).astype(np.float64), case)
+        values = network_reference.run(problem, problem.input(which_input).astype(np.float64))
         answer = run(which_input, which_cotangent)
         spikes = sum(values[site.name].sum() for site in sites)
         finding.rate = float(spikes / (case.time_steps * case.batch * sum(site.count for site in sites)))
@@ -51,7 +50,7 @@ def sit(problem: Graph, run: Callable[[int, int], Answer], passes: Passes, backw
         del finding.gradient_errors["output"], finding.cosines["output"]
         if backward and finding.correct:
             cotangent = problem.cotangent(which_cotangent).astype(np.float64)
-            gradients = network_reference.run_back(network, parameters, values, cotangent, case)
+            gradients = network_reference.run_back(problem, values, cotangent)
             names = [f"{parameter} of {each.name}" for each in network for parameter in each.parameters]
             for name, got, wanted in zip_longest(names, answer.weights or [], gradients):
                 compare_gradient(finding, name, got, wanted, tolerance)

@@ -94,7 +94,7 @@ class Links:
     ) -> None:
         channels = sampled(operation.shape[0], CHANNELS, self._seed)
         entering, parameters = self._part(operation, channels)
-        expected = operation.value(entering, parameters)
+        expected = operation.value_of(channels, entering, parameters)
         value = self._values[operation.name][:, channels]
         compare_value(finding, f"value of {operation.name}", value, expected, self._tolerance(operation.terms))
         cotangent = _float64(self._cotangents[operation.name][:, channels])

@@ -54,7 +54,7 @@ def _outputs(problem: Problem, inputs: NDArray[np.float64]) -> NDArray[np.float6
     """The spikes, or the outputs of a network of operations, for inputs of any number of time steps."""
     if isinstance(problem, Graph):
         network = problem.operations()
-        values = network_reference.run(network, problem.parameters(), inputs, problem.case)
+        values = network_reference.run(problem, inputs)
         return values[network[-1].name].reshape(*inputs.shape[:2], -1)
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
     return reference.network_forward(layers, inputs, problem.case)[-1].spikes

@@ -125,8 +125,9 @@ class _Parts:
         inside = [sum(padding <= start + entry < side + padding for entry in range(size)) / size for start in starts]
         variance = (self.rate if self.most == 1 else self.square) * (sum(inside) / len(inside)) ** 2
         self.channels, self.side = channels, len(starts)
-        options = {"inputs": inputs, "size": size, "stride": stride, "padding": padding}
-        self.add(Convolution, f"{name} convolution", of, **options)
+        by_axis = {"size": size, "stride": stride, "padding": padding, "dilation": 1}
+        options = {option: (number, number) for option, number in by_axis.items()}
+        self.add(Convolution, f"{name} convolution", of, inputs=inputs, **options)
         self.entering |= {self.last: self.most} if self.most > 1 else {}
         statistics: dict[str, Any] = {"variance": variance} if self.frozen else {}
         self.add(Normalisation, f"{name} normalisation", (), **EXACT if self.exact else statistics)

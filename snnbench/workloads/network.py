@@ -232,9 +232,9 @@ def _entering(case: Case, operation: Operation) -> tuple[int, ...]:
 
 
 def _kind(case: Case, operation: Convolution) -> str:
-    """`3x3-2_64x8x8_to_128`: kernel and stride, the image that enters, and the channels."""
-    image = "x".join(str(size) for size in _entering(case, operation))
-    return f"{operation.size}x{operation.size}-{operation.stride}_{image}_to_{operation.shape[0]}"
+    """`3x3-2_64x8x8_to_128`: kernel and stride, the image that enters, and the channels. Models have equal strides."""
+    kernel, image = ("x".join(map(str, sizes)) for sizes in (operation.size, _entering(case, operation)))
+    return f"{kernel}-{operation.stride[0]}_{image}_to_{operation.shape[0]}"
 
 
 def _parameter_values(case: Case) -> int:

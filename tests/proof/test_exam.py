@@ -78,12 +78,12 @@ def test_exam_requires_spikes_and_all_gradients(change: dict[str, Any], complain
 )
 def test_exam_of_a_network_requires_what_is_compared(change: dict[str, None], backward: bool, complaint: str) -> None:
     (problem,) = network.exams(SMALL)
-    operations, parameters, case = problem.operations(), problem.parameters(), problem.case
+    operations, case = problem.operations(), problem.case
 
     def run(which: int, cotangent: int) -> Answer:
         inputs, arriving = problem.input(which).astype(np.float64), problem.cotangent(cotangent).astype(np.float64)
-        values = network_reference.run(operations, parameters, inputs, case)
-        gradients = network_reference.run_back(operations, parameters, values, arriving, case)
+        values = network_reference.run(problem, inputs)
+        gradients = network_reference.run_back(problem, values, arriving)
         return replace(Answer(values[operations[-1].name].reshape(case.shape), gradients), **change)
 
     finding = exam.run_exam(problem, run, backward)

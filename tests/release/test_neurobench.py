@@ -8,6 +8,7 @@ import json
 import subprocess
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,10 @@ def reference_spikes(problem: Problem) -> dict[str, list[int]]:
     """The spikes of the reference at each site, as one list."""
     operations, images = network(problem), problem.input(0).astype(np.float64)
     drawn = {name: [array.astype(np.float64) for array in arrays] for name, arrays in parameters(problem).items()}
-    values = network_reference.run(operations, drawn, images, problem.case)
+    graph: Any = SimpleNamespace(
+        operations=lambda: operations, parameters=lambda: drawn, neuron=lambda site: problem.case
+    )
+    values = network_reference.run(graph, images)
     return {
         each.name: values[each.name].reshape(-1).astype(int).tolist()
         for each in operations

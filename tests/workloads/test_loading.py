@@ -52,7 +52,7 @@ def test_every_site_fires(reset: str, beta: float, steps: int) -> None:
     (exam,) = loading.exams(case)
     for problem, inputs in ((loading.Problem(case), batch), (exam, exam.input(0))):
         parts = problem.operations()
-        values = network_reference.run(parts, problem.parameters(), inputs.astype(np.float64), problem.case)
+        values = network_reference.run(problem, inputs.astype(np.float64))
         for operation in parts:
             if isinstance(operation, Neurons):
                 rate = values[operation.name].mean()

@@ -17,7 +17,7 @@ from tests.networks import SMALL
 def values_of(problem: network.Problem) -> dict[str, Any]:
     """The value of every operation in float64, on input 0."""
     inputs = problem.input(0).astype(np.float64)
-    return network_reference.run(problem.operations(), problem.parameters(), inputs, problem.case)
+    return network_reference.run(problem, inputs)
 
 
 @pytest.mark.parametrize("name", models.MODELS)

@@ -93,7 +93,7 @@ class Neuron:
 
     def stack(self, weights: Sequence[Weights]) -> Network:
         """Linear layers with these weights, each followed by a layer of neurons. Raises Unsupported."""
-        layers = [self._layer(each) for each in weights]
+        layers = [self._layer(len(each.weight), each.recurrent is not None) for each in weights]
 
         def apply(params: Any, x: jax.Array) -> jax.Array:
             for (weight, bias, *own), constants, layer in zip(*params, layers, strict=True):
@@ -111,20 +111,22 @@ class Neuron:
             constants=lambda tree: [each[name] for each in tree[1] for name in CONSTANTS if name in each],
         )
 
-    def _layer(self, weights: Weights) -> Callable[..., jax.Array]:
-        """The neurons after a linear layer."""
-        if weights.recurrent is None:
-            return self.layer(len(weights.weight))
+    def _layer(self, neurons: int, is_recurrent: bool) -> Callable[..., jax.Array]:
+        """A layer of so many neurons. Raises Unsupported."""
+        if not is_recurrent:
+            return self.layer(neurons)
         if self.recurrent is None:
             raise Unsupported("this adapter has no recurrent layer for this neuron")
-        return self.recurrent(len(weights.weight))
+        return self.recurrent(neurons)
 
     def alone(self, neurons: int) -> Network:
         """A layer of neurons on currents."""
         layer = self.layer(neurons)
         return Network(lambda params, x: layer(x), (), linears=lambda tree: [], gain=self.gain)
 
-    def network(self, plan: NetworkParts) -> Network:
-        """The operations of a plan, with a layer of neurons at each of its sites."""
-        whole = Operations(plan, self.layer, self.gain)
+    def network(self, plan: NetworkParts, neurons: "Mapping[str, Neuron] | None" = None) -> Network:
+        """The operations of a plan, with a layer of neurons at each site, or one of the site's own `neurons`."""
+        neurons = neurons or dict.fromkeys(plan.sites, self)
+        gains = {name: each.gain for name, each in neurons.items()}
+        whole = Operations(plan, lambda site: neurons[site.name]._layer(site.count, site.recurrent), gains)
         return Network(whole.apply, whole.params, linears=lambda tree: [], gain=self.gain, operations=whole)

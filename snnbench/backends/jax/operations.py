@@ -4,47 +4,54 @@ Values have time and batch as one axis of images, and then channels, rows and co
 of their own again, and all places of all channels are one axis of neurons, in the library's order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from snnbench.backends.operations import NetworkParts, currents
+from snnbench.backends.operations import NetworkParts, scales
 from snnbench.cases.operations import (
     INPUT,
     Average,
     Convolution,
+    Flatten,
+    Integrator,
     Linear,
     MaximumPool,
     Neurons,
     Normalisation,
     Operation,
+    Scaling,
     Sum,
+    WindowSum,
 )
 
-Layer = Callable[[jax.Array], jax.Array]
+Layer = Callable[..., jax.Array]
 Placed = dict[str, list[jax.Array]]
 """The parameters of each operation, on the device, or their gradients."""
-IMAGE_AXES = ("NCHW", "OIHW", "NCHW")
 
 
 class Operations:
     """The operations of a plan. `apply(params, x)` takes an input in the plan's order, where N is an image.
 
-    `layer(neurons)` makes a layer of so many neurons, which takes a current times `gain`. So the gain is in the
-    normalisation before a site, and in a shortcut of spikes. `scaled` are the values with the gain.
+    `layer(site)` makes the neurons of a site, which take a current times their gain, and their weights [N, N] times the
+    gain if they are recurrent. So the gain is in the operation before a site, and in a shortcut of spikes. `scaled` are
+    the values with a gain.
     """
 
-    def __init__(self, plan: NetworkParts, layer: Callable[[int], Layer], gain: float) -> None:
-        self.operations, self.order, self.gain = plan.operations, plan.order, gain
+    def __init__(self, plan: NetworkParts, layer: Callable[[Neurons], Layer], gains: Mapping[str, float]) -> None:
+        self.operations, self.order = plan.operations, plan.order
         self.names = [INPUT, *(operation.name for operation in plan.operations)]
-        self.scaled = dict.fromkeys(currents(plan.operations), gain)
-        self.layers = {each.name: layer(each.count) for each in plan.operations if isinstance(each, Neurons)}
+        self.scaled = scales(plan.operations, gains)
+        sites = [each for each in plan.operations if isinstance(each, Neurons)]
+        self.layers = {each.name: layer(each) for each in sites}
+        self.factors = self.scaled | {each.name: gains[each.name] for each in sites if each.recurrent}
         self.params = {
             each.name: [
-                parameter * gain if each.name in self.scaled else parameter for parameter in plan.parameters[each.name]
+                parameter * self.factors[each.name] if each.name in self.factors else parameter
+                for parameter in plan.parameters[each.name]
             ]
             for each in plan.operations
             if each.parameters
@@ -52,7 +59,7 @@ class Operations:
 
     def in_order(self, tree: Placed) -> list[tuple[jax.Array, float]]:
         """Each parameter, or its gradient, and the number by which the parameter is multiplied."""
-        return [(each, self.scaled.get(name, 1.0)) for name in self.params for each in tree[name]]
+        return [(each, self.factors.get(name, 1.0)) for name in self.params for each in tree[name]]
 
     def apply(self, params: Placed, x: jax.Array) -> jax.Array:
         """The output, its first two axes those of `x`."""
@@ -80,36 +87,62 @@ class Operations:
         x = entering[0]
         match operation:
             case Convolution():
-                return convolution(operation, x, *params)
+                kernel, *bias = params
+                biases = [each.reshape(-1, *(1,) * len(operation.size)) for each in bias]
+                return sum(biases, convolution(operation, x, kernel))
             case Normalisation():
                 return _normalised(operation, x, *params)
             case MaximumPool():
                 return _maximum(operation, x)
+            case WindowSum():
+                steps = operation.size, operation.stride, operation.padding
+                return _reduced(x, 0.0, lax.add, *steps) / operation.divisor
             case Average():
                 return x.mean((2, 3))
             case Linear():
-                weight, bias = params
-                return x @ weight.T + bias
+                weight, *bias = params
+                return sum(bias, x @ weight.T)
+            case Flatten():
+                return x.reshape(-1, *operation.shape)
+            case Scaling():
+                weight, *bias = params
+                return sum(bias, x * weight)
             case Sum():
                 scale = self.scaled.get(operation.name, 1.0)
                 first, second = (scale / self.scaled.get(name, 1.0) for name in operation.of)
                 return x * first + entering[1] * second if first != 1.0 else x + entering[1] * second
             case Neurons():
-                return self._spikes(operation, x, leads)
+                return self._spikes(operation, x, leads, params)
+            case Integrator():
+                return self._potentials(operation, x, leads)
             case _:
                 raise TypeError(f"{operation.name}: a {type(operation).__name__} in JAX is not known here")
 
-    def _spikes(self, operation: Operation, current: jax.Array, leads: tuple[int, ...]) -> jax.Array:
+    def _potentials(self, operation: Integrator, current: jax.Array, leads: tuple[int, ...]) -> jax.Array:
+        def step(carry: Any, x: jax.Array) -> Any:
+            synaptic = operation.alpha * carry[0] + x
+            total = operation.beta * carry[1] + synaptic
+            return (synaptic, total), total
+
+        axis = self.order.replace("N", "").index("T")
+        by_step = jnp.moveaxis(current.reshape(*leads, *current.shape[1:]), axis, 0)
+        nothing = jnp.zeros_like(by_step[0])
+        _, potentials = lax.scan(step, (nothing, nothing), by_step)
+        return jnp.moveaxis(potentials, 0, axis).reshape(current.shape)
+
+    def _spikes(
+        self, operation: Operation, current: jax.Array, leads: tuple[int, ...], own: list[jax.Array]
+    ) -> jax.Array:
         given = self.order.replace("N", "") + "N"
         by_step = current.reshape(*leads, -1).transpose([given.index(axis) for axis in self.order])
-        spikes = self.layers[operation.name](by_step).transpose([self.order.index(axis) for axis in given])
+        spikes = self.layers[operation.name](by_step, *own).transpose([self.order.index(axis) for axis in given])
         return spikes.reshape(current.shape)
 
 
 def convolution(operation: Convolution, x: jax.Array, kernel: jax.Array) -> jax.Array:
-    """The value of a convolution."""
-    around = [(operation.padding, operation.padding)] * 2
-    return lax.conv_general_dilated(x, kernel, [operation.stride] * 2, around, dimension_numbers=IMAGE_AXES)
+    """The value of a convolution without its bias."""
+    around = [(each, each) for each in operation.padding]
+    return lax.conv_general_dilated(x, kernel, operation.stride, around, rhs_dilation=operation.dilation)
 
 
 def _normalised(operation: Normalisation, x: jax.Array, weight: jax.Array, bias: jax.Array) -> jax.Array:
@@ -122,9 +155,19 @@ def _normalised(operation: Normalisation, x: jax.Array, weight: jax.Array, bias:
 
 
 def _maximum(operation: MaximumPool, x: jax.Array) -> jax.Array:
-    size, stride, around = operation.size, operation.stride, operation.padding
-    window, steps = (1, 1, size, size), (1, 1, stride, stride)
-    lowest: Any = -jnp.inf
-    padding = [(0, 0), (0, 0), (around, around), (around, around)]
-    result: jax.Array = lax.reduce_window(x, lowest, lax.max, window, steps, padding)
+    size, stride, padding = ((each, each) for each in (operation.size, operation.stride, operation.padding))
+    return _reduced(x, -jnp.inf, lax.max, size, stride, padding)
+
+
+def _reduced(
+    x: jax.Array,
+    empty: Any,
+    function: Callable[..., Any],
+    size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+) -> jax.Array:
+    """Each window of a value reduced by a function, which gives `empty` for none."""
+    around = [(0, 0), (0, 0), *((each, each) for each in padding)]
+    result: jax.Array = lax.reduce_window(x, empty, function, (1, 1, *size), (1, 1, *stride), around)
     return result

@@ -216,8 +216,7 @@ class Session(backends.Session):
             layers = recurrence.split_all(problem.layers(), problem.case.entering)
             return [Weights(*(each if each is None else self._place(each) for each in layer)) for layer in layers]
         refuse(problem, variant)
-        placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
-        return NetworkParts(problem.operations(), placed, variant.order)
+        return operations.parts(problem, variant, self._place)
 
     def _input(self, which: int) -> NDArray[np.float32]:
         """The numbered input in the library's order; currents in its unit."""
@@ -244,7 +243,7 @@ def refuse(problem: Problem, variant: Variant) -> None:
         return
     if problem.case.dtype in HALVES:
         raise Unsupported(f"XLA adds gradients over images in {problem.case.dtype}, beyond the tolerance of a sum")
-    operations.check(problem.case, variant, FORMATS)
+    operations.check(problem, variant, FORMATS)
     operations.require_frozen(problem, "XLA")
 
 

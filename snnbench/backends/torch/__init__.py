@@ -158,9 +158,10 @@ class Backend(backends.Backend):
             options = {"device": self.device, "dtype": self.dtype}
             x, g = torch.rand(images, *entering, **options), torch.randn(images, *operation.shape, **options)
             w = torch.randn(operation.parameters["weight"], **options)
-            steps = [operation.stride] * 2, [operation.padding] * 2
-            conv, back = torch.nn.functional.conv2d, torch.ops.aten.convolution_backward
-            given = (None, *steps, [1, 1], False, [0, 0], 1)
+            steps = operation.stride, operation.padding, operation.dilation
+            conv = {1: torch.nn.functional.conv1d, 2: torch.nn.functional.conv2d}[len(operation.size)]
+            back = torch.ops.aten.convolution_backward
+            given = (None, *steps, False, [0] * len(operation.size), 1)
             runs[f"{name}.value"] = partial(conv, x, w, None, *steps)
             runs[f"{name}.kernel-gradient"] = partial(back, g, x, w, *given, [False, True, False])
             runs[f"{name}.image-gradient"] = partial(back, g, x, w, *given, [True, False, False])

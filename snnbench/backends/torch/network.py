@@ -10,6 +10,7 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.operations import NetworkParts
 from snnbench.backends.torch.operations import Operations, Step
 from snnbench.cases.case import CONSTANTS, Case
+from snnbench.cases.operations import Integrator, Neurons, Normalisation
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ class Neuron:
         layers, steps = [], list[Callable[[torch.Tensor], torch.Tensor]]()
         for linear, back in zip(linears, own, strict=True):
             is_joined = self.joined is not None and back is None
-            layers.append(self.joined(linear) if self.joined and is_joined else self._layer(linear, back))
+            apart = linear.out_features, back
+            layers.append(self.joined(linear) if self.joined and is_joined else self._layer(*apart))
             steps += [layers[-1]] if is_joined else [linear, layers[-1]]
 
         def forward(x: torch.Tensor) -> torch.Tensor:
@@ -147,10 +149,10 @@ class Neuron:
             constants=[each if isinstance(each, tuple) else (each, 1.0) for each in ordered],
         )
 
-    def _layer(self, linear: torch.nn.Linear, own: torch.nn.Linear | None) -> Callable[[torch.Tensor], torch.Tensor]:
-        """The neurons after a linear layer, with their own spikes through `own`, if it is given."""
+    def _layer(self, neurons: int, own: torch.nn.Linear | None) -> Callable[[torch.Tensor], torch.Tensor]:
+        """A layer of so many neurons, with their own spikes through `own`, if it is given. Raises Unsupported."""
         if own is None:
-            return self.layer(linear.out_features)
+            return self.layer(neurons)
         if self.recurrent is None:
             raise Unsupported("this adapter has no recurrent layer for this neuron")
         return self.recurrent(own)
@@ -160,11 +162,13 @@ class Neuron:
         layer = self.layer(neurons)
         return Network(layer, [], self.gain, provider=self.provider, reset=self._reset_of([layer]))
 
-    def network(self, plan: NetworkParts) -> Network:
-        """The operations of a plan, with a layer of neurons at each of its sites."""
-        operations = Operations(plan.operations, plan.parameters, plan.order, self.layer, self.gain)
-        reset = self._reset_of(operations.layers)
-        return Network(operations, [], self.gain, provider=self.provider, reset=reset)
+    def network(self, plan: NetworkParts, neurons: "Mapping[str, Neuron] | None" = None) -> Network:
+        """The operations of a plan, with a layer of neurons at each site, or one of the site's own `neurons`."""
+        neurons = neurons or dict.fromkeys(plan.sites, self)
+        gains = {name: each.gain for name, each in neurons.items()}
+        operations = Operations(plan, lambda site, own: neurons[site.name]._layer(site.count, own), gains)
+        resets = [each._reset_of([layer]) for each, layer in zip(neurons.values(), operations.layers, strict=True)]
+        return Network(operations, [], self.gain, provider=self.provider, reset=_in_turn(resets))
 
     def _reset_of(self, layers: Sequence[Any]) -> Callable[[], None] | None:
         if (reset := self.reset) is None:
@@ -175,6 +179,17 @@ class Neuron:
                 reset(layer)
 
         return reset_all
+
+
+def _in_turn(calls: Sequence[Callable[[], None] | None]) -> Callable[[], None] | None:
+    """A function that makes these calls; None if there are none."""
+    given = [call for call in calls if call is not None]
+
+    def all_of_them() -> None:
+        for call in given:
+            call()
+
+    return all_of_them if given else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +235,17 @@ class SteppedNeuron:
 
         return Network(forward, [], self.gain, provider=self.provider)
 
-    def network(self, plan: NetworkParts) -> Network:
-        """The operations of a plan, all in each time step. Raises Unsupported for the statistics of a batch."""
-        if any(operation.mixes_images for operation in plan.operations):
-            raise Unsupported("step by step the statistics of a batch are those of one step: use frozen statistics")
-        operations = Operations(plan.operations, plan.parameters, plan.order, self.step, self.gain, by_step=True)
+    def network(self, plan: NetworkParts, neurons: "Mapping[str, SteppedNeuron] | None" = None) -> Network:
+        """The operations of a plan, all in each time step, with one neuron for all sites or one for each.
+
+        Raises Unsupported for the statistics of a batch, and for what has a state between steps beside these neurons.
+        """
+        neurons = neurons or dict.fromkeys(plan.sites, self)
+        for operation in plan.operations:
+            if isinstance(operation, Normalisation) and operation.mixes_images:
+                raise Unsupported("step by step the statistics of a batch are those of one step: use frozen statistics")
+            if isinstance(operation, Integrator) or (isinstance(operation, Neurons) and operation.recurrent):
+                raise Unsupported(f"{operation.name} keeps what a network that runs step by step does not carry here")
+        gains = {name: each.gain for name, each in neurons.items()}
+        operations = Operations(plan, lambda site, own: neurons[site.name].step(site.count), gains, by_step=True)
         return Network(operations, [], self.gain, provider=self.provider)

@@ -12,17 +12,21 @@ from typing import Any
 import torch
 from torch import nn
 
-from snnbench.backends.operations import currents
+from snnbench.backends.operations import NetworkParts, scales
 from snnbench.cases.operations import (
     INPUT,
     Average,
     Convolution,
+    Flatten,
+    Integrator,
     Linear,
     MaximumPool,
     Neurons,
     Normalisation,
     Operation,
+    Scaling,
     Sum,
+    WindowSum,
 )
 
 Layer = Callable[[torch.Tensor], torch.Tensor]
@@ -31,44 +35,53 @@ Step = Callable[[torch.Tensor, Any], tuple[torch.Tensor, Any]]
 """Neurons in one time step: from currents [B, N] and a state, None at first, to spikes and the new state."""
 Placed = Mapping[str, list[torch.Tensor]]
 """The parameters of each operation, on the device."""
+CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d}
+"""The module of a convolution, by its number of axes."""
 
 
 class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
-    """The operations of a problem, whose input is in an `order` such as "BTN": N stands for [channels, side, side].
+    """The operations of a plan, whose input is in an order such as "BTN": N stands for [channels, side, side].
 
-    `layer(neurons)` makes a layer of so many neurons, which takes a current times `gain`. So the gain is in the
-    normalisation or the linear layer before a site, and in a shortcut of spikes. If the network is to run `by_step`,
-    `layer(neurons)` makes a Step. `recorded` is a pass that also returns each value. It adds zeros to each value, and
-    their gradient is the value's.
+    `layer(site, own)` makes the neurons of a site, with their own spikes through the torch.nn.Linear `own` if they are
+    recurrent. They take a current times their gain. So the gain is in the operation before a site, and in a shortcut of
+    spikes. If the network is to run `by_step`, `layer` makes a Step. `recorded` is a pass that also returns each value.
+    It adds zeros to each value, and their gradient is the value's.
     """
 
     def __init__(
         self,
-        operations: Sequence[Operation],
-        parameters: Placed,
-        order: str,
-        layer: Callable[[int], Any],
-        gain: float,
+        plan: NetworkParts,
+        layer: Callable[[Neurons, nn.Linear | None], Any],
+        gains: Mapping[str, float],
         by_step: bool = False,
     ) -> None:
         super().__init__()
+        operations, parameters, order = plan.operations, plan.parameters, plan.order
         self.operations, self.order, self.by_step = operations, order, by_step
         self.leading = order.replace("N", "")
         self.time_axis = self.leading.index("T")
         self._states: list[Any] = []
-        self.scaled = dict.fromkeys(currents(operations), gain)
-        self.layers = [layer(each.count) for each in operations if isinstance(each, Neurons)]
+        self.scaled = scales(operations, gains)
+        self.modules_of: dict[str, nn.Module] = {
+            each.name: _own(each.count, parameters[each.name][0] * gains[each.name])
+            for each in operations
+            if isinstance(each, Neurons) and each.recurrent
+        }
+        self.factors = self.scaled | {name: gains[name] for name in self.modules_of}
+        sites_of = [each for each in operations if isinstance(each, Neurons)]
+        self.layers = [layer(each, self.modules_of.get(each.name)) for each in sites_of]
         sites = 0
         self.names = [INPUT, *(operation.name for operation in operations)]
         self.steps: list[Callable[..., torch.Tensor]] = []
-        self.modules_of: dict[str, nn.Module] = {}
         for operation in operations:
             if isinstance(operation, Neurons):
                 site = self._stepped_site(sites) if by_step else self._site(self.layers[sites])
                 self.steps.append(site)
                 sites += 1
+            elif isinstance(operation, Integrator):
+                self.steps.append(self._integrator(operation))
             elif isinstance(operation, Sum):
-                self.steps.append(self._sum(operation, gain))
+                self.steps.append(self._sum(operation))
             else:
                 scale = self.scaled.get(operation.name, 1.0)
                 module = _module(operation, parameters.get(operation.name, ()), scale)
@@ -83,7 +96,7 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
     def parameters_in_order(self) -> list[tuple[torch.Tensor, float]]:
         """Each parameter of the harness, and the number by which it was multiplied."""
         return [
-            (parameter, self.scaled.get(operation.name, 1.0))
+            (parameter, self.factors.get(operation.name, 1.0))
             for operation in self.operations
             if operation.parameters
             for parameter in self.modules_of[operation.name].parameters()
@@ -161,19 +174,56 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
 
         return site
 
-    def _sum(self, operation: Sum, gain: float) -> Callable[..., torch.Tensor]:
-        scales = [gain if operation.name in self.scaled and name not in self.scaled else 1.0 for name in operation.of]
-        if scales[0] != 1.0:
+    def _integrator(self, operation: Integrator) -> Layer:
+        alpha, beta, axis = operation.alpha, operation.beta, self.time_axis
+
+        def potentials(current: torch.Tensor) -> torch.Tensor:
+            synaptic = total = torch.zeros((), dtype=current.dtype, device=current.device)
+            steps = []
+            for x in current.unflatten(0, self._leads).unbind(axis):
+                synaptic = alpha * synaptic + x if alpha else x
+                total = beta * total + synaptic
+                steps.append(total)
+            return torch.stack(steps, axis).flatten(0, 1)
+
+        return potentials
+
+    def _sum(self, operation: Sum) -> Callable[..., torch.Tensor]:
+        gain = self.scaled.get(operation.name, 1.0)
+        first, second = (gain if name not in self.scaled else 1.0 for name in operation.of)
+        if first != 1.0:
             raise ValueError("the first term of a sum is a branch, which ends in a normalisation")
-        return lambda branch, shortcut: torch.add(branch, shortcut, alpha=scales[1])
+        return lambda branch, shortcut: torch.add(branch, shortcut, alpha=second)
+
+
+def _own(neurons: int, weight: torch.Tensor) -> nn.Linear:
+    """The linear layer of a site's own spikes, without a bias."""
+    own = nn.Linear(neurons, neurons, bias=False, device="meta")
+    own.weight = nn.Parameter(weight)
+    return own
+
+
+class _Scaling(nn.Module):  # type: ignore[misc]  # torch has no types here
+    """Each number of an image times one of `weight`, plus one of `bias` if it is `biased`."""
+
+    def __init__(self, biased: bool) -> None:
+        super().__init__()
+        self.biased = biased
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The products, and the bias."""
+        products = x * self.weight
+        return products + self.bias if self.biased else products
 
 
 def _module(operation: Operation, parameters: Sequence[torch.Tensor], scale: float) -> nn.Module:
     """PyTorch's module of an operation, with these parameters times `scale`."""
     match operation:
         case Convolution():
-            sizes = (operation.inputs, operation.shape[0], operation.size, operation.stride, operation.padding)
-            module: nn.Module = nn.Conv2d(*sizes, bias=False, device="meta")
+            kind = CONVOLUTIONS[len(operation.size)]
+            sizes = operation.size, operation.stride, operation.padding, operation.dilation
+            channels = operation.inputs, operation.shape[0]
+            module: nn.Module = kind(*channels, *sizes, bias=operation.biased, device="meta")
         case Normalisation():
             module = nn.BatchNorm2d(
                 operation.shape[0], operation.epsilon, track_running_stats=operation.variance is not None, device="meta"
@@ -184,12 +234,28 @@ def _module(operation: Operation, parameters: Sequence[torch.Tensor], scale: flo
                 module.eval()
         case MaximumPool():
             return nn.MaxPool2d(operation.size, operation.stride, operation.padding)
+        case WindowSum():
+            return _window_sum(operation)
         case Average():
             return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
         case Linear():
-            module = nn.Linear(operation.inputs, operation.shape[0], device="meta")
+            module = nn.Linear(operation.inputs, operation.shape[0], bias=operation.biased, device="meta")
+        case Flatten():
+            return nn.Sequential(nn.Flatten(), nn.Unflatten(1, operation.shape))
+        case Scaling():
+            module = _Scaling(operation.biased)
         case _:
             raise TypeError(f"{operation.name}: PyTorch's module of a {type(operation).__name__} is not known here")
     for name, parameter in zip(operation.parameters, parameters, strict=True):
         setattr(module, name, nn.Parameter(parameter if scale == 1.0 else parameter * scale))
     return module
+
+
+def _window_sum(operation: WindowSum) -> nn.Module:
+    """PyTorch's module of an average over two axes; one axis of places is the second of two."""
+    divisor = {"divisor_override": operation.divisor}
+    if len(operation.size) == 2:
+        return nn.AvgPool2d(operation.size, operation.stride, operation.padding, **divisor)
+    (size,), (stride,), (padding,) = operation.size, operation.stride, operation.padding
+    pool = nn.AvgPool2d((1, size), (1, stride), (0, padding), **divisor)
+    return nn.Sequential(nn.Unflatten(1, (-1, 1)), pool, nn.Flatten(2))

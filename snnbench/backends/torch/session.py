@@ -278,8 +278,7 @@ class Session(backends.Session):
             layers = recurrence.split_all(problem.layers(), problem.case.entering)
             return [Weights(*(each if each is None else self._place(each) for each in layer)) for layer in layers]
         refuse(problem, variant)
-        placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
-        return NetworkParts(problem.operations(), placed, variant.order)
+        return operations.parts(problem, variant, self._place)
 
     def _input(self, which: int) -> NDArray[np.float32]:
         """The numbered input in the library's order; currents in its unit."""

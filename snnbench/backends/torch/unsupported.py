@@ -13,7 +13,7 @@ def refuse(problem: Problem, variant: Variant) -> None:
     """Refuse a network that PyTorch does not run in the variant's way. Raises Unsupported."""
     if not isinstance(problem, Graph):
         return
-    operations.check(problem.case, variant, FORMATS)
+    operations.check(problem, variant, FORMATS)
     if variant.way and problem.case.is_fed:
         raise Unsupported(f"epochs do not run with the way {variant.way}, so far")
     if variant.way == "compile":

@@ -1,4 +1,7 @@
-"""Tests of operations: values and gradients are those of PyTorch's own functions, in whole and in part."""
+"""Tests of operations: values and gradients are those of PyTorch's own functions, in whole and in part.
+
+The modules that the harness makes of them have the same values.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,32 +12,53 @@ import numpy as np
 import pytest
 import torch
 
+from snnbench.backends.torch.operations import _module
 from snnbench.cases.operations import (
     Average,
     Convolution,
+    Flatten,
     Linear,
     MaximumPool,
     Neurons,
     Normalisation,
     Operation,
+    Scaling,
     Sum,
+    WindowSum,
 )
 
 F = torch.nn.functional
 IMAGES, CHANNELS, SIDE = 6, 5, 9
 IMAGE = (CHANNELS, SIDE, SIDE)
+
+
+def convolution(shape: tuple[int, ...], size: tuple[int, ...], **options: Any) -> Convolution:
+    """A convolution of CHANNELS channels with these options, and else with stride 1, no padding and no dilation."""
+    axes = len(size)
+    every: dict[str, Any] = {"stride": (1,) * axes, "padding": (0,) * axes, "dilation": (1,) * axes} | options
+    return Convolution(name="x", of=("a",), shape=shape, inputs=CHANNELS, size=size, **every)
+
+
 CASES: dict[str, tuple[Operation, Callable[..., Any]]] = {
     "convolution": (
-        Convolution(name="x", of=("a",), shape=(4, 9, 9), inputs=CHANNELS, size=3, padding=1),
+        convolution((4, 9, 9), size=(3, 3), padding=(1, 1)),
         lambda x, w: F.conv2d(x, w, None, 1, 1),
     ),
     "strided": (
-        Convolution(name="x", of=("a",), shape=(4, 5, 5), inputs=CHANNELS, size=7, stride=2, padding=3),
+        convolution((4, 5, 5), size=(7, 7), stride=(2, 2), padding=(3, 3)),
         lambda x, w: F.conv2d(x, w, None, 2, 3),
     ),
     "projection": (
-        Convolution(name="x", of=("a",), shape=(4, 5, 5), inputs=CHANNELS, size=1, stride=2),
+        convolution((4, 5, 5), size=(1, 1), stride=(2, 2)),
         lambda x, w: F.conv2d(x, w, None, 2),
+    ),
+    "oblong": (
+        convolution((4, 4, 5), size=(3, 2), stride=(2, 1), padding=(1, 0), dilation=(2, 4), biased=True),
+        lambda x, w, b: F.conv2d(x, w, b, (2, 1), (1, 0), (2, 4)),
+    ),
+    "convolution of one axis": (
+        convolution((4, 4), size=(3,), stride=(2,), padding=(1,), dilation=(2,), biased=True),
+        lambda x, w, b: F.conv1d(x, w, b, 2, 1, 2),
     ),
     "normalisation": (
         Normalisation(name="x", of=("a",), shape=IMAGE),
@@ -50,17 +74,31 @@ CASES: dict[str, tuple[Operation, Callable[..., Any]]] = {
         MaximumPool(name="x", of=("a",), shape=(CHANNELS, 5, 5), size=3, stride=2, padding=1),
         lambda x: F.max_pool2d(x, 3, 2, 1),
     ),
+    "window sum": (
+        WindowSum(name="x", of=("a",), shape=(CHANNELS, 5, 8), size=(3, 2), stride=(2, 1), padding=(1, 0)),
+        lambda x: F.avg_pool2d(x, (3, 2), (2, 1), (1, 0), divisor_override=1),
+    ),
+    "window mean": (
+        WindowSum(name="x", of=("a",), shape=(CHANNELS, 5), size=(3,), stride=(2,), padding=(1,), is_mean=True),
+        lambda x: F.avg_pool1d(x, 3, 2, 1),
+    ),
     "average": (Average(name="x", of=("a",), shape=(CHANNELS,)), lambda x: x.mean((2, 3))),
     "sum": (Sum(name="x", of=("a", "b"), shape=IMAGE), lambda x, y: x + y),
     "linear": (Linear(name="x", of=("a",), shape=(4,), inputs=CHANNELS), F.linear),
+    "no bias": (Linear(name="x", of=("a",), shape=(4,), inputs=CHANNELS, biased=False), F.linear),
+    "flatten": (Flatten(name="x", of=("a",), shape=(math.prod(IMAGE),)), lambda x: x.flatten(1)),
+    "scaling": (Scaling(name="x", of=("a",), shape=IMAGE), lambda x, w: x * w),
+    "scaling with a bias": (Scaling(name="x", of=("a",), shape=IMAGE, biased=True), lambda x, w, b: x * w + b),
 }
+PLACES = {"convolution of one axis": (SIDE,), "window mean": (SIDE,), "linear": (), "no bias": ()}
+"""The places of the images that enter, where they are not SIDE x SIDE."""
 
 
-def drawn(operation: Operation) -> tuple[list[Any], list[Any], Any]:
+def drawn(name: str) -> tuple[list[Any], list[Any], Any]:
     """Entering values, parameters and a cotangent. Values are spikes, so a pool has equal maxima."""
-    random = np.random.default_rng(3)
-    shape = (CHANNELS,) if isinstance(operation, Linear) else IMAGE
-    entering = [(random.random((IMAGES, *shape)) < 0.4).astype(np.float64) for _ in operation.of]
+    operation, random = CASES[name][0], np.random.default_rng(3)
+    shape = (IMAGES, CHANNELS, *PLACES.get(name, (SIDE, SIDE)))
+    entering = [(random.random(shape) < 0.4).astype(np.float64) for _ in operation.of]
     parameters = [random.standard_normal(size) for size in operation.parameters.values()]
     return entering, parameters, random.standard_normal((IMAGES, *operation.shape))
 
@@ -68,7 +106,7 @@ def drawn(operation: Operation) -> tuple[list[Any], list[Any], Any]:
 @pytest.mark.parametrize("name", CASES)
 def test_operation_is_the_one_of_pytorch(name: str) -> None:
     operation, function = CASES[name]
-    entering, parameters, cotangent = drawn(operation)
+    entering, parameters, cotangent = drawn(name)
     leaves = [torch.tensor(array, requires_grad=True) for array in (*entering, *parameters)]
     value = function(*leaves)
     gradients = torch.autograd.grad(value, leaves, torch.tensor(cotangent))
@@ -84,12 +122,12 @@ def test_operation_is_the_one_of_pytorch(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_some_channels_by_themselves_are_equal(name: str) -> None:
     operation, _ = CASES[name]
-    entering, parameters, cotangent = drawn(operation)
+    entering, parameters, cotangent = drawn(name)
     channels = [0, 3]
     part = [value[:, channels] for value in entering] if operation.channelwise else entering
     some = [parameter[channels] for parameter in parameters]
     whole = operation.value(entering, parameters)
-    np.testing.assert_allclose(operation.value(part, some), whole[:, channels], atol=1e-12)
+    np.testing.assert_allclose(operation.value_of(channels, part, some), whole[:, channels], atol=1e-12)
     gradients = operation.gradients(entering, parameters, cotangent)
     for got, expected in zip(operation.gradients(part, some, cotangent[:, channels]), gradients, strict=True):
         np.testing.assert_allclose(got, expected[channels], atol=1e-12)
@@ -98,16 +136,27 @@ def test_some_channels_by_themselves_are_equal(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, (operation, _) in CASES.items() if not operation.mixes_images])
 def test_some_images_by_themselves_are_equal(name: str) -> None:
     operation, _ = CASES[name]
-    entering, parameters, cotangent = drawn(operation)
+    entering, parameters, cotangent = drawn(name)
     some = [value[1:3] for value in entering]
     whole = operation.backward(entering, parameters, cotangent)
     for got, expected in zip(operation.backward(some, parameters, cotangent[1:3]), whole, strict=True):
         np.testing.assert_allclose(got, expected[1:3], atol=1e-12)
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if name != "sum"])
+def test_module_of_pytorch_has_the_value(name: str) -> None:
+    operation, _ = CASES[name]
+    (entering,), parameters, _ = drawn(name)
+    module = _module(operation, [torch.tensor(array) for array in parameters], 3.0)
+    assert [each for each, _ in module.named_parameters()] == list(operation.parameters)
+    value = module(torch.tensor(entering)).detach()
+    expected = operation.value([entering], [3.0 * array for array in parameters])
+    np.testing.assert_allclose(value, expected, atol=1e-11)
+
+
 def test_sums_that_cancel_have_the_size_of_their_parts() -> None:
     operation, _ = CASES["convolution"]
-    (entering,), parameters, cotangent = drawn(operation)
+    (entering,), parameters, cotangent = drawn("convolution")
     twice, opposite = np.concatenate([entering] * 2), np.concatenate([cotangent, -cotangent])
     (gradient,) = operation.gradients([twice], parameters, opposite)
     (size,) = operation.gradient_sizes([twice], parameters, opposite)
@@ -115,7 +164,7 @@ def test_sums_that_cancel_have_the_size_of_their_parts() -> None:
     assert np.linalg.norm(gradient) < 1e-12 and size == half > 1
     for name in ("linear", "normalisation"):
         operation, _ = CASES[name]
-        entering, parameters, cotangent = drawn(operation)
+        entering, parameters, cotangent = drawn(name)
         norms = [np.linalg.norm(each) for each in operation.gradients(entering, parameters, cotangent)]
         assert operation.gradient_sizes(entering, parameters, cotangent) == norms
 

@@ -140,10 +140,10 @@ def test_exam_finds_two_sites_in_each_others_place(tmp_path: Path) -> None:
 def test_network_without_a_proof_is_refused(tmp_path: Path) -> None:
     variant = read(ROOT / "adapters" / "jax-scan.py").variants["default"]
     with pytest.raises(Unsupported, match="float32, float64 here, so far"):
-        operations.check(SMALL.with_(dtype="bfloat16"), variant, ("float32", "float64"))
+        operations.check(network.Problem(SMALL.with_(dtype="bfloat16")), variant, ("float32", "float64"))
     late = replace(variant, latency=1)
     with pytest.raises(Unsupported, match="these neurons answer 1 step late"):
-        operations.check(SMALL, late, ("float32",))
+        operations.check(network.Problem(SMALL), late, ("float32",))
     with pytest.raises(Unsupported, match="in PyTorch and in JAX only"):
         network.builder(load(ROOT / "adapters" / "reference.py"))(SMALL.with_(dtype="float64"), None, "default")
     build = network.builder(ModuleType("without_neurons"))  # a reason of the variant's own comes before this one
