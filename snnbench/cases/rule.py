@@ -20,6 +20,7 @@ neuron.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +35,14 @@ class Rule:
     """The neuron's numbers, in the order of the equations: current, potential, spike, reset, backward pass, rounding.
 
     `reset_by` is the threshold if left out; a `unit` or `weight_step` of 0 rounds nothing.
+    `beta` is an array [N] where each neuron of a layer has its own.
     `resets_at` is for a neuron that resets when it reaches a potential and fires only when it exceeds it.
     """
 
     synapse: float = 0.0
     gain: float = 1.0
     refractory: int = 0
-    beta: float
+    beta: Any  # a number or an array
     threshold: float
     most_spikes: int = 1
     reset: Reset
@@ -79,6 +81,10 @@ class Rule:
     def weights(self, given: Array) -> Array:
         """The weights rounded to multiples of `weight_step`, ties to even."""
         return np.round(given / self.weight_step) * self.weight_step if self.weight_step else given
+
+    def at(self, neurons: Any) -> "Rule":
+        """The rule of some neurons of a layer, whose decay may be an array [N]."""
+        return replace(self, beta=self.beta[neurons]) if isinstance(self.beta, np.ndarray) else self
 
     def refusing(self, spikes: Array, t: int) -> NDArray[np.bool_]:
         """Which neurons take no current at step t, given the spikes [T, ...] before it."""

@@ -13,6 +13,7 @@ operations, is what a right answer may be off by.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,8 +142,11 @@ def _rounded(
         error: Array = np.sqrt(squares) * random.uniform(-1.0, 1.0, shape)
         return error
 
-    def about(constant: float, size: float = 0.0) -> float:
+    def about(constant: Any, size: Any = 0.0) -> Any:
         """A constant that a program computes from numbers up to `size`; 0 and 1 are exact."""
+        if isinstance(constant, np.ndarray):
+            signs = random.choice([-1.0, 1.0], constant.shape) * ((constant != 0) & (constant != 1))
+            return constant + signs * unit * np.maximum(constant, size)
         if constant in (0.0, 1.0):
             return constant
         return constant + float(random.choice([-1.0, 1.0])) * unit * max(constant, size)

@@ -47,14 +47,15 @@ class Followed:
 
     def __init__(self, of: Input, sample: Sample, spikes: Array) -> None:
         self._input, self.sample, self.spikes = of, sample, spikes
-        self.trace = reference.forward(sample.current, of.rule, forced=spikes)
+        self.rule = of.rule.at(sample.neurons)
+        self.trace = reference.forward(sample.current, self.rule, forced=spikes)
         self._weight: Array | None = None
 
     @cached_property
     def gradient(self) -> Array:
         """dL/d(current) [T, b, n]."""
         given = self._input
-        return reference.backward(given.cotangent_of(self.sample), self.trace, given.rule, recurrent=given.recurrent)
+        return reference.backward(given.cotangent_of(self.sample), self.trace, self.rule, recurrent=given.recurrent)
 
     def weight_gradient(self, linear: FirstLayer) -> Array:
         """The rows [n, N] of the linear layer's weight gradient, if the sample has the whole batch."""
@@ -67,7 +68,7 @@ class Followed:
         """The errors of `gradient` by rounding, in several runs."""
         given, of = self._input, self.sample
         arriving = given.cotangent_of(of)
-        return list(amplification.errors(of.current, self.trace, arriving, given.rule, given.case, given.recurrent))
+        return list(amplification.errors(of.current, self.trace, arriving, self.rule, given.case, given.recurrent))
 
     @cached_property
     def input_gradient(self) -> Array:
@@ -80,7 +81,7 @@ class Followed:
 
         In 16 bits these may be many. Then they are left to the tolerance, for which rounding crosses jumps at random.
         """
-        rule, case = self._input.rule, self._input.case
+        rule, case = self.rule, self._input.case
         if rule.surrogate not in JUMPS:
             return []
         near = near_jumps(self.trace, rule) if case.is_exact_format else np.ones(self.spikes.shape, bool)
@@ -99,7 +100,7 @@ class Followed:
         """
         if self._input.recurrent is not None:
             return []
-        rule = self._input.rule
+        rule = self.rule
         near = rule.distance(self.trace.potential) <= FARTHEST * rule.threshold
         near &= rule.distance(self.trace.potential) <= self.margin(near)
         cotangent = self._input.cotangent_of(self.sample)
@@ -108,7 +109,7 @@ class Followed:
     @cached_property
     def expected_differences(self) -> float:
         """How many spikes rounding moves, on average."""
-        rule, case = self._input.rule, self._input.case
+        rule, case = self.rule, self._input.case
         summing = of_chance(rule.gain * self.sample.current, case) if case.is_exact_format else 0.0
         return expected_differences(self.trace, rule, case.dtype, summing)
 
@@ -118,7 +119,7 @@ class Followed:
         if not len(b):
             return 0.0
         columns = (slice(None), b, n)
-        sample, rule = self.sample, self._input.rule
+        sample, rule = self.sample, self.rule.at(n)
         _, summing = self._input.source.columns(sample.batch[b], sample.neurons[n])
         trace = Trace(*(a[columns] for a in (self.trace.potential, self.trace.spikes, self.trace.decayed)))
         margin = np.zeros_like(sample.current)

@@ -57,7 +57,7 @@ def jumps(trace: Trace, margin: Array, gradient: Array, cotangent: Array, rule: 
         column = Trace(*(array[:, b, n] for array in (trace.potential, trace.spikes, trace.decayed)))
         slopes = reference.slopes(column, rule)
         slopes[t] = _beyond(column.potential[t] - rule.threshold, slopes[t], rule)
-        other = reference.backward(cotangent[:, b, n], column, rule, slopes)
+        other = reference.backward(cotangent[:, b, n], column, rule.at(n), slopes)
         changes.append(Jump(int(b), int(n), other - gradient[:, b, n]))
     return changes
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from snnbench import workloads
-from snnbench.cases import reference
+from snnbench.cases import network_reference, reference
 from snnbench.cases.case import Case
+from snnbench.cases.operations import Neurons
 from snnbench.cases.problem import Graph, Problem
 from snnbench.cases.rule import rule_of
 from snnbench.cases.surrogate import JUMPS
@@ -29,11 +30,13 @@ Array = reference.Array
 def hindrance(case: Case) -> str:
     """Why this case proves nothing about any library, with a value to change; empty if it can.
 
-    Of networks and epochs nothing is known before they run.
+    Of networks of drawn weights and of epochs nothing is known before they run.
     """
     small = _small(case)
     if not (reason := _reason(small)):
         return ""
+    if case.DRIVEN_BY:
+        return f"{reason}; {'raise' if 'silent' in reason else 'lower'} {' or '.join(case.DRIVEN_BY)}"
     for field, value in _changes(small, reason):
         shown = float(f"{value:.3g}") if isinstance(value, float) else value
         if not _reason(small.with_(**{field: shown})):
@@ -53,11 +56,24 @@ def _reason(case: Case) -> str:
         return (
             f"rounding decides on a side of {case.surrogate}'s jump, which a recurrent layer passes on to all neurons"
         )
-    if case.is_fed or isinstance(problem := workload.Problem(case), Graph):
+    if case.is_fed:
         return ""
+    if isinstance(problem := workload.Problem(case), Graph):
+        return _of_graph(problem) if case.DRIVEN_BY else ""
     with np.errstate(all="ignore"):  # a gradient may overflow
         reasons = (_of(problem), *(_of(exam, "in the exam, ") for exam in workload.exams(case)))
     return next(filter(None, reasons), "")
+
+
+def _of_graph(problem: Graph) -> str:
+    """Why a site of a graph with given weights proves nothing; empty if each does."""
+    values = network_reference.run(problem, problem.input(0).astype(np.float64))
+    for operation in problem.operations():
+        if isinstance(operation, Neurons):
+            rate, quietest = float(values[operation.name].mean()), problem.neuron(operation).QUIETEST
+            if reason := out_of_window(rate, quietest=quietest):
+                return f"the neurons {operation.name} are {reason}"
+    return ""
 
 
 @cache

@@ -14,18 +14,20 @@ Content drawn anew has a smaller check: each site, in part, and all bits.
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.cases import recurrence
 from snnbench.cases.answer import Answer, Recording
-from snnbench.cases.operations import INPUT, Neurons, Operation
+from snnbench.cases.operations import INPUT, Neurons
 from snnbench.cases.problem import Graph
 from snnbench.cases.rule import Rule
-from snnbench.proof.comparison import Finding
+from snnbench.proof.comparison import Finding, compare_gradient
 from snnbench.proof.links import Links, compare_value
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.proof.tolerance import gradient_tolerance
+from snnbench.proof.tolerance import gradient_tolerance, round_to
 
 LARGEST_REACH = 0.25
 """Two passes whose gradients part by more say nothing about each other, so such a pass is refused, right or wrong."""
@@ -98,15 +100,32 @@ class RecordedCheck:
             Links(self._problem, recording, self._seed, self.tolerance).compare(finding)
         return finding
 
-    def _judge_site(self, operation: Operation, sites: int) -> Finding:
+    def _judge_site(self, operation: Neurons, sites: int) -> Finding:
         (current,), cotangents = operation.of, self.recording.cotangents
         cotangent = _by_neuron(cotangents[operation.name])
         if not np.isfinite(cotangent).all() or not cotangent.any():
             return Finding(complaints=["their cotangent is not finite" if cotangent.any() else "no cotangent arrives"])
-        problem = self._problem.site(operation, _by_neuron(self.recording.values[current]), cotangent)
+        entering, gradient = _by_neuron(self.recording.values[current]), _by_neuron(cotangents[current])
+        spikes = _by_neuron(self.recording.values[operation.name])
+        if operation.recurrent:
+            own = round_to(self._problem.parameters()[operation.name][0], self.case.dtype)
+            entering, cotangent = recurrence.given_own(entering, spikes, cotangent, gradient, own)
+        problem = self._problem.site(operation, entering, cotangent)
         check = SpotCheck(problem, 0, budget_ns=self._budget_ns // sites, seed=self._seed)
-        spikes, gradient = self.recording.values[operation.name], cotangents[current]
-        return check.check(Answer(_by_neuron(spikes), [], [], _by_neuron(gradient)))
+        finding = check.check(Answer(spikes, [], [], gradient))
+        if operation.recurrent and finding.correct:
+            self._compare_own(finding, operation, gradient, spikes)
+        return finding
+
+    def _compare_own(self, finding: Finding, operation: Neurons, gradient: NDArray[Any], spikes: NDArray[Any]) -> None:
+        """Compare the gradient of the weights of a site's own spikes with that for the recorded ones."""
+        network = self._problem.operations()
+        names = [(each.name, parameter) for each in network for parameter in each.parameters]
+        got = (self.recording.answer.weights or [])[names.index((operation.name, "recurrent"))]
+        expected = recurrence.own_gradient(gradient.astype(np.float64), spikes.astype(np.float64))
+        part = Finding()
+        compare_gradient(part, "the weights of their own spikes", got, expected, self.tolerance(self.case.summed))
+        finding.complaints += part.complaints
 
     def _compare_bits(self, finding: Finding, answer: Answer) -> None:
         recorded = self.recording.answer

@@ -35,13 +35,14 @@ def reruns(
         spikes = column[1].copy()
         spikes[t] = _other(float(column[0][t]), float(spikes[t]), rule)
         spikes[t + 1 :] = np.nan
-        second = reference.forward(current[:, b, n], rule, forced=spikes)
+        second = reference.forward(current[:, b, n], rule.at(n), forced=spikes)
         until = np.arange(len(spikes))[:, None] <= np.arange(t, len(spikes))[None]
         mixed = (
             np.where(until, rerun[:, None], first[:, None])
             for rerun, first in zip((second.potential, second.spikes, second.decayed), column, strict=True)
         )
-        other = reference.backward(np.broadcast_to(cotangent[:, b, n, None], until.shape), Trace(*mixed), rule)
+        arriving = np.broadcast_to(cotangent[:, b, n, None], until.shape)
+        other = reference.backward(arriving, Trace(*mixed), rule.at(n))
         yield [Jump(int(b), int(n), change) for change in (other - gradient[:, b, n, None]).T]
 
 

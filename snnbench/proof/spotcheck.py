@@ -293,8 +293,9 @@ class SpotCheck:
         b, n = batch[drawn], neurons[drawn]
         current, summing = self._source.columns(b, n)
         got = np.asarray(spikes[:, b, n], np.float64)
-        trace = reference.forward(current, self.rule, forced=got)
-        margin = of_potentials(trace, self.rule, self.case.dtype, current, summing)
+        rule = self.rule.at(n)
+        trace = reference.forward(current, rule, forced=got)
+        margin = of_potentials(trace, rule, self.case.dtype, current, summing)
         expected = self.rule.fired(trace.potential)
         potential = trace.potential[:, None]  # shaped like one sample; only messages use its number
         compare_spikes(finding, got[:, None], expected[:, None], potential, self.rule, margin[:, None], (b[:1], n))
@@ -454,11 +455,12 @@ class SpotCheck:
     def _moved_everywhere(self) -> float:
         """How many spikes of the whole case rounding moves, on average."""
         sample = self._few
-        followed = Followed(self._input, sample, reference.forward(sample.current, self.rule).spikes)
+        free = reference.forward(sample.current, self.rule.at(sample.neurons))
+        followed = Followed(self._input, sample, free.spikes)
         return followed.expected_differences * self.case.updates / sample.positions
 
     def _guard(self, finding: Finding) -> None:
-        reason = out_of_window(finding.rate, self.rule.most_spikes)
+        reason = out_of_window(finding.rate, self.rule.most_spikes, self.case.QUIETEST)
         if self._is_other_neuron:
             finding.complaints += [reason] if reason else []
         else:

@@ -1,6 +1,7 @@
 """Rounding of the reference's operands to a format, and the tolerances that rounding gives a correct answer."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,18 @@ def round_to(array: NDArray[np.float32], number_format: str) -> Array:
     return ((bits + half) >> np.uint32(dropped) << np.uint32(dropped)).view(np.float32).astype(np.float64)
 
 
-def of_decay(rule: Rule) -> float:
+def of_decay(rule: Rule) -> Any:
     """The rounding of beta * v, in roundoffs of it: one, or more if beta is small.
 
     A library may take (1 - beta) * v off v, and rounds that product and its factor. So the rounding of a decay by more
     than half is relative to what is taken off.
     """
-    return 1.0 + 2.0 * max(0.0, 1 - 2 * rule.beta) / rule.beta if rule.beta else 1.0
+    return 1.0 + 2.0 * _share(np.maximum(0.0, 1 - 2 * rule.beta), rule.beta)
+
+
+def _share(part: Any, beta: Any) -> Any:
+    """A part of a decay, relative to it; 0 for no decay."""
+    return np.where(beta, part, 0.0) / np.where(beta, beta, 1.0)
 
 
 def of_sums(terms: Array, rule: Rule, case: Case) -> Array:
@@ -70,7 +76,7 @@ def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing:
         return _in_fixed_point(trace, rule, current, summing)
     roundoff = UNIT_ROUNDOFF[dtype]
     held = [representation_error(number, dtype) * (dtype in HALVES) for number in (rule.beta, rule.threshold)]
-    of_beta, of_threshold = held[0] / rule.beta if rule.beta else 0.0, held[1]
+    of_beta, of_threshold = _share(held[0], rule.beta), held[1]
     margin = np.empty_like(trace.potential)
     carried = np.zeros(trace.potential.shape[1:])
     through_synapse = np.zeros_like(carried)
@@ -126,8 +132,8 @@ def expected_differences(trace: Trace, rule: Rule, dtype: str, summing: Array | 
     moved: such a number comes from sums that these formats hold.
     """
     beta_off, threshold_off = (representation_error(number, dtype) for number in (rule.beta, rule.threshold))
-    if 0 < 1 - rule.beta < STEADY * UNIT_ROUNDOFF[dtype]:
-        beta_off += UNIT_ROUNDOFF[dtype]
+    is_steady = (rule.beta < 1) & (1 - rule.beta < STEADY * UNIT_ROUNDOFF[dtype])
+    of_beta = _share(beta_off + UNIT_ROUNDOFF[dtype] * is_steady, rule.beta)
     is_narrow = dtype not in ("float32", "float64")
     unit_variance = UNIT_ROUNDOFF[dtype] ** 2 / 3
     of_sums = np.broadcast_to(summing, trace.potential.shape) ** 2
@@ -137,7 +143,7 @@ def expected_differences(trace: Trace, rule: Rule, dtype: str, summing: Array | 
     for u, decayed, spikes, of_sum in zip(trace.potential, trace.decayed, trace.spikes, of_sums, strict=True):
         of_step = unit_variance * ((of_decay(rule) * decayed) ** 2 + (u - decayed) ** 2 + u**2) + of_sum
         variance = rule.beta**2 * variance_v + of_step
-        shift = rule.beta * shift_v + (beta_off * np.abs(decayed) / rule.beta if beta_off else 0.0)
+        shift = rule.beta * shift_v + of_beta * np.abs(decayed)
         deviation = np.sqrt(variance + (shift + threshold_off) ** 2)
         distance = rule.distance(u)
         near = (distance < FARTHEST * deviation) & ((distance > 0) | is_narrow)
@@ -156,9 +162,12 @@ def allowed_by_chance(expected: float) -> int:
     return int(2 * expected + 4 * (2 * expected) ** 0.5 + 1)
 
 
-def representation_error(number: float, dtype: str) -> float:
-    """How far a number is from the nearest one that a format has."""
-    return 0.0 if dtype == "float64" else abs(float(round_to(np.array([number], np.float32), dtype)[0]) - number)
+def representation_error(number: Any, dtype: str) -> Any:
+    """How far a number, or each of an array, is from the nearest one that a format has."""
+    if dtype == "float64":
+        return 0.0
+    errors = np.abs(round_to(np.atleast_1d(number).astype(np.float32), dtype) - number)
+    return errors if np.ndim(number) else float(errors[0])
 
 
 STEADY = 1.0
@@ -184,9 +193,9 @@ RATE_WINDOW = (0.01, 0.9)
 """Spikes per step: outside of this window a case is too silent or too saturated to tell right from wrong."""
 
 
-def out_of_window(rate: float, most_spikes: int = 1) -> str:
+def out_of_window(rate: float, most_spikes: int = 1, quietest: float = RATE_WINDOW[0]) -> str:
     """Why so many spikes per step prove nothing; empty if they do."""
-    low, high = RATE_WINDOW
+    low, high = quietest, RATE_WINDOW[1]
     if low <= rate <= high * most_spikes:
         return ""
     word = "silent" if rate < low else "busy"
