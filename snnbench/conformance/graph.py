@@ -1,11 +1,14 @@
 """Graphs of NIR, read from their HDF5 files: nodes with their parameters in float64, in the order of computation.
 
 NIR is the Neuromorphic Intermediate Representation, a file format for spiking networks. The `nir` package writes its
-files. This module reads the files without that package, so that one reader serves all environments.
+files. This module reads the files without that package, so that one reader serves all environments. A graph within a
+graph is taken apart: its nodes have its name before their own. A neuron whose spikes come back to it through one node
+has that node as its `back`.
 Docs: https://neuroir.org/docs/primitives.html
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -19,21 +22,32 @@ from snnbench.suggestions import unknown
 
 Array = NDArray[np.float64]
 
+CONVOLUTION = ("weight", "bias", "stride", "padding", "dilation", "groups")
+POOL = ("kernel_size", "stride", "padding")
 PARAMETERS = {
     "Input": ("shape",),
     "Output": ("shape",),
     "Affine": ("weight", "bias"),
     "Linear": ("weight",),
-    "Conv2d": ("weight", "bias", "stride", "padding", "dilation", "groups"),
+    "Scale": ("scale",),
+    "Conv1d": CONVOLUTION,
+    "Conv2d": CONVOLUTION,
+    "SumPool2d": POOL,
+    "AvgPool2d": POOL,
+    "Flatten": ("start_dim", "end_dim"),
     "LI": ("tau", "r", "v_leak"),
     "LIF": ("tau", "r", "v_leak", "v_threshold"),
     "IF": ("r", "v_threshold"),
     "CubaLI": ("tau_syn", "tau_mem", "r", "v_leak", "w_in"),
     "CubaLIF": ("tau_syn", "tau_mem", "r", "v_leak", "v_threshold", "w_in"),
+    "Threshold": ("threshold",),
 }
 """The nodes that this module reads, and the parameters that each of them must have."""
 NEURONS = ("LI", "LIF", "IF", "CubaLI", "CubaLIF")
 SPIKING = ("LIF", "IF", "CubaLIF")
+BACK = ("Affine", "Linear", "Scale")
+"""The nodes through which a neuron's own spikes may come back to it, one step later."""
+GRAPH = "NIRGraph"
 
 
 class GraphError(UserError):
@@ -42,17 +56,21 @@ class GraphError(UserError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A node: its kind, a key of PARAMETERS, its parameters, and the nodes whose outputs are summed to its input."""
+    """A node: its kind, a key of PARAMETERS, its parameters, and the nodes whose outputs are summed to its input.
+
+    `back` is the node through which a neuron gets its own spikes of the step before, or None.
+    """
 
     name: str
     kind: str
     parameters: dict[str, Any]
     sources: tuple[str, ...] = ()
+    back: "Node | None" = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """The nodes of a graph, each after its sources. It has one input, one output and no cycle."""
+    """The nodes of a graph, each after its sources. It has one input and one output."""
 
     nodes: tuple[Node, ...]
 
@@ -80,25 +98,71 @@ class Graph:
         return tuple(int(size) for size in np.ravel(self.of(kind).parameters["shape"]))
 
 
+@dataclass(slots=True)
+class _Parts:
+    """The nodes and edges of a graph and of all graphs in it. `doors` are the inputs and outputs of these."""
+
+    path: Path
+    nodes: dict[str, Node]
+    edges: list[tuple[str, str]]
+    doors: set[str]
+
+    def sources(self, name: str) -> list[str]:
+        """The nodes from which edges lead to a node."""
+        return [start for start, end in self.edges if end == name]
+
+    def targets(self, name: str) -> list[str]:
+        """The nodes to which edges lead from a node."""
+        return [end for start, end in self.edges if start == name]
+
+
 def read(path: Path) -> Graph:
     """The graph in the file at `path`. Raises GraphError."""
+    parts = _Parts(path, {}, [], set())
     try:
         with h5py.File(path, "r") as file:
-            root = file["node"]
-            nodes = {name: _node(path, name, group) for name, group in root["nodes"].items()}
-            edges = [(_text(start), _text(end)) for start, end in root["edges"][()]]
+            _take_in(parts, file["node"], "")
     except FileNotFoundError:
         raise GraphError(f"{path}: no such file") from None
     except (OSError, KeyError, AttributeError, TypeError) as error:
         reason = str(error).strip("'\"").splitlines()[0]
         raise GraphError(f"{path}: no NIR graph: {reason}; expected a file of nir.write()") from error
-    return _ordered(path, nodes, edges)
+    for start, end in parts.edges:
+        if start not in parts.nodes or end not in parts.nodes:
+            raise GraphError(f"{path}: the edge from {start!r} to {end!r} has an end without a node")
+    _open_doors(parts)
+    _close_loops(parts)
+    return _ordered(parts)
+
+
+def _take_in(parts: _Parts, group: Any, prefix: str) -> tuple[str, str]:
+    """Add the nodes and edges of a graph, whose names get the prefix; return its input and its output."""
+    inner: dict[str, tuple[str, str]] = {}
+    ends: dict[str, list[str]] = {"Input": [], "Output": []}
+    for name, item in group["nodes"].items():
+        if _text(item["type"][()]) == GRAPH:
+            inner[name] = _take_in(parts, item, f"{prefix}{name}.")
+            parts.doors.update(inner[name])
+            continue
+        node = _node(parts.path, f"{prefix}{name}", item)
+        parts.nodes[node.name] = node
+        ends.get(node.kind, []).append(node.name)
+    if any(len(names) != 1 for names in ends.values()):
+        where = f"{prefix.removesuffix('.')!r}: " if prefix else ""
+        kinds = sorted(_text(item["type"][()]) for item in group["nodes"].values())
+        raise GraphError(f"{parts.path}: {where}expected one Input and one Output, not {', '.join(kinds)}")
+    for start, end in group["edges"][()]:
+        first, last = _text(start), _text(end)
+        leaving = inner[first][1] if first in inner else f"{prefix}{first}"
+        parts.edges.append((leaving, inner[last][0] if last in inner else f"{prefix}{last}"))
+    return ends["Input"][0], ends["Output"][0]
 
 
 def _node(path: Path, name: str, group: Any) -> Node:
     kind = _text(group["type"][()])
     if kind not in PARAMETERS:
-        raise GraphError(f"{path}: node {name!r}: {unknown('kind', kind, PARAMETERS)}")
+        known = ", ".join(PARAMETERS)
+        raise GraphError(f"{path}: node {name!r}: {unknown('kind', kind, PARAMETERS)}; this version reads {known}")
     parameters = {key: _value(item[()]) for key, item in group.items() if isinstance(item, h5py.Dataset)}
     missing = [key for key in PARAMETERS[kind] if key not in parameters]
     if missing:
@@ -111,23 +175,50 @@ def _node(path: Path, name: str, group: Any) -> Node:
     return Node(name, kind, parameters)
 
 
-def _ordered(path: Path, nodes: dict[str, Node], edges: list[tuple[str, str]]) -> Graph:
-    sources: dict[str, list[str]] = {name: [] for name in nodes}
-    for start, end in edges:
-        if start not in nodes or end not in nodes:
-            raise GraphError(f"{path}: the edge from {start!r} to {end!r} has an end without a node")
-        sources[end].append(start)
-    kinds = [node.kind for node in nodes.values()]
-    if kinds.count("Input") != 1 or kinds.count("Output") != 1:
-        raise GraphError(f"{path}: expected one Input and one Output, not {', '.join(sorted(kinds))}")
+def _open_doors(parts: _Parts) -> None:
+    """Take out the inputs and outputs of inner graphs: what leads to one leads on."""
+    for door in parts.doors:
+        through = [(start, end) for start in parts.sources(door) for end in parts.targets(door)]
+        parts.edges = [edge for edge in parts.edges if door not in edge] + through
+        del parts.nodes[door]
+
+
+def _close_loops(parts: _Parts) -> None:
+    """Give each neuron the node through which its own spikes come back, and take that node out."""
+    for name, node in list(parts.nodes.items()):
+        if node.kind not in SPIKING:
+            continue
+        loops = [each for each in parts.targets(name) if each == name or parts.targets(each) == [name]]
+        loops = [each for each in loops if each == name or parts.sources(each) == [name]]
+        loops = [each for each in loops if each == name or parts.nodes[each].kind in BACK]
+        if len(loops) > 1:
+            raise GraphError(
+                f"{parts.path}: node {name!r}: its spikes come back to it on {len(loops)} ways; one is read"
+            )
+        for each in loops:
+            back = Node(name, "Scale", {"scale": np.ones(1)}) if each == name else parts.nodes.pop(each)
+            parts.nodes[name] = replace(node, back=back)
+            parts.edges = [edge for edge in parts.edges if edge not in ((name, each), (each, name))]
+
+
+def _ordered(parts: _Parts) -> Graph:
+    nodes, path = parts.nodes, parts.path
+    sources = {name: parts.sources(name) for name in nodes}
     try:
         order = list(TopologicalSorter(sources).static_order())
     except CycleError as error:
-        raise GraphError(f"{path}: {' -> '.join(error.args[1])} is a cycle; recurrence is not checked") from error
+        raise GraphError(
+            f"{path}: {' -> '.join(error.args[1])} is a cycle; the spikes of a LIF, IF or CubaLIF may come back to "
+            f"itself through one {', '.join(BACK[:-1])} or {BACK[-1]} alone"
+        ) from error
     unfed = [name for name in order if not sources[name] and nodes[name].kind != "Input"]
-    if unfed or len(sources[next(name for name in nodes if nodes[name].kind == "Output")]) != 1:
+    if unfed or len(sources[_named(nodes.values(), "Output")]) != 1:
         raise GraphError(f"{path}: each node needs a source, and Output exactly one ({', '.join(unfed) or 'Output'})")
-    return Graph(tuple(Node(name, nodes[name].kind, nodes[name].parameters, tuple(sources[name])) for name in order))
+    return Graph(tuple(replace(nodes[name], sources=tuple(sources[name])) for name in order))
+
+
+def _named(nodes: Iterable[Node], kind: str) -> str:
+    return next(node.name for node in nodes if node.kind == kind)
 
 
 def _text(value: Any) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
+from snnbench.conformance.conversion import stateless
 from snnbench.conformance.graph import NEURONS, SPIKING, Array, Graph, GraphError, Node
 from snnbench.conformance.interpretation import DOCUMENTED, Interpretation
 from snnbench.conformance.neuron import EPSILON, Step, steps
@@ -42,8 +42,14 @@ def inputs(graph: Graph, given: Input) -> Array:
 
 
 def check(graph: Graph, dt: float) -> None:
-    """Raise GraphError for a graph whose shapes do not fit, and for a time step at which forward Euler diverges."""
+    """Raise GraphError for a graph whose shapes do not fit, and for a time step at which forward Euler diverges.
+
+    Importers are not verified on graphs whose spikes come back to a neuron, nor on Threshold.
+    """
     for node in graph.nodes:
+        if node.back is not None or node.kind == "Threshold":
+            what = "a Threshold" if node.back is None else "spikes that come back to it"
+            raise GraphError(f"node {node.name!r}: importers are not verified on {what}, so far; `run --nir` times it")
         taus = [node.parameters[name] for name in ("tau", "tau_syn", "tau_mem") if name in node.parameters]
         if node.kind in NEURONS and any(np.any(dt > 2 * tau) for tau in taus):
             raise GraphError(f"node {node.name!r}: forward Euler diverges at dt {dt:g}, above twice its tau")
@@ -128,37 +134,14 @@ def _sum(signals: dict[str, Signal], node: Node) -> Signal:
 
 def _mapped(node: Node, x: Array, error: Array) -> Signal:
     """The output of a node without a state. Raises GraphError if its input does not fit."""
-    weight, bias = node.parameters["weight"], node.parameters.get("bias", np.zeros(1))
-    linear = _convolved if node.kind == "Conv2d" else _multiplied
-    bias = bias.reshape(-1, 1, 1) if node.kind == "Conv2d" else bias
-    terms = weight[0].size + 1
-    try:
-        value, size = linear(node, x, weight) + bias, linear(node, np.abs(x), np.abs(weight)) + np.abs(bias)
-        return value, linear(node, error, np.abs(weight)) + terms * EPSILON * size
-    except ValueError as error_of_shapes:
-        raise GraphError(f"node {node.name!r}: an input of shape {x.shape[2:]} does not fit") from error_of_shapes
+    operation, parameters = stateless(node, node.name, ("", x.shape[2:]))
+    arrays = list(parameters.values())
 
+    def value(images: Array, given: list[Array]) -> Array:
+        result = operation.value([images.reshape(-1, *x.shape[2:])], given)
+        return result.reshape(*x.shape[:2], *operation.shape)
 
-def _multiplied(node: Node, x: Array, weight: Array) -> Array:
-    product: Array = x @ weight.T
-    return product
-
-
-def _convolved(node: Node, x: Array, weight: Array) -> Array:
-    """The two-dimensional convolution of x [T, B, C, H, W], as machine learning has it: the kernel is not flipped."""
-    pairs = {name: _pair(node.parameters[name]) for name in ("stride", "dilation", "padding")}
-    groups = int(node.parameters["groups"])
-    padded = np.pad(x, [(0, 0)] * (x.ndim - 2) + [(size, size) for size in pairs["padding"]])
-    spans = tuple((size - 1) * step + 1 for size, step in zip(weight.shape[2:], pairs["dilation"], strict=True))
-    windows = sliding_window_view(padded, spans, axis=(-2, -1))
-    (down, right), (tall, wide) = pairs["stride"], pairs["dilation"]
-    windows = windows[..., ::down, ::right, ::tall, ::wide]
-    parts = zip(np.split(windows, groups, axis=2), np.split(weight, groups), strict=True)
-    return np.concatenate([np.einsum("tbchwij,ocij->tbohw", part, kernel) for part, kernel in parts], axis=2)
-
-
-def _pair(value: Array | str) -> tuple[int, int]:
-    if isinstance(value, str):
-        raise GraphError(f"padding {value!r} is not read; write it as a number of pixels")
-    first, second = np.broadcast_to(value, 2)
-    return int(first), int(second)
+    absolute = [np.abs(each) for each in arrays]
+    size = value(np.abs(x), absolute)
+    weights = [each * (name == "weight") for name, each in zip(parameters, absolute, strict=True)]
+    return value(x, arrays), value(error, weights) + (operation.terms + 1) * EPSILON * size

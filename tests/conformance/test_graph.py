@@ -21,8 +21,7 @@ def test_parameters_are_read_and_nodes_ordered(tmp_path: Path) -> None:
 
 def test_own_graphs_are_read() -> None:
     kinds = {path.stem: read(path).last.kind for path in sorted(GRAPHS.glob("*.nir"))}
-    lif = dict.fromkeys(("convolution", "lif", "lif-leak", "lif-resistance"), "LIF")
-    assert kinds == {**lif, "cubalif": "CubaLIF", "li": "LI"}
+    assert kinds == {**dict.fromkeys(kinds, "LIF"), "cubalif": "CubaLIF", "li": "LI"}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ def test_own_graphs_are_read() -> None:
         ({"neurons": {**LIF, "type": "LIFF"}}, CHAIN, "node 'neurons': unknown kind 'LIFF' (did you mean 'LIF'?)"),
         ({"neurons": {"type": "LI", "r": [1.0]}}, CHAIN, "no tau and no v_leak, which LI has"),
         ({"neurons": {**LIF, "tau": [0.01, 0.0]}}, CHAIN, "node 'neurons': tau should be above 0"),
-        ({}, (*CHAIN, ("neurons", "map")), "is a cycle; recurrence is not checked"),
+        ({}, (*CHAIN, ("neurons", "map")), "is a cycle; the spikes of a LIF, IF or CubaLIF may come back to itself"),
         ({}, (*CHAIN, ("neurons", "nothing")), "the edge from 'neurons' to 'nothing' has an end without a node"),
         ({}, CHAIN[1:], "each node needs a source"),
         ({"input": {**ENDS["output"]}}, CHAIN, "expected one Input and one Output"),
