@@ -19,6 +19,7 @@ from snnbench.backends.jax import Neuron, trained
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
+OWN_DECAYS = True
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 RECURRENT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")

@@ -45,6 +45,7 @@ EXACT = {"default": ("subtract", "zero", "subtract-detached"), "exodus": ("subtr
 SYNAPTIC = {"default": ("subtract", "zero", "subtract-detached")}
 RECURRENT = {"default": ("subtract", "zero", "subtract-detached")}
 TRAINED = {"default": ("beta",)}
+OWN_DECAYS = {"default": True}
 RESETS = {
     "default": "MembraneReset, the reset to zero, is detached",
     "exodus": "EXODUS subtracts, with the gradient attached",
@@ -81,13 +82,14 @@ def rule(case, variant):
 
 
 def neuron(case, variant):
-    if not 0 < case.beta <= 1:
+    beta = torch.as_tensor(case.beta)
+    if not bool(((beta > 0) & (beta <= 1)).all()):
         raise Unsupported("beta = exp(-1 / tau_mem) must lie between 0 and 1, or be 1, for the neuron IAF")
-    decay = {} if case.beta == 1 else {"tau_mem": -1 / math.log(case.beta), "norm_input": False}
+    tau_mem = -1 / beta.log() if beta.ndim else -1 / math.log(case.beta) if case.beta < 1 else None
+    decay = {} if tau_mem is None else {"tau_mem": tau_mem, "norm_input": False}
     if variant == "defaults":
         if not decay:
             raise Unsupported("LIF needs a decay below 1")
-        tau_mem = decay["tau_mem"]
         return Neuron(lambda neurons: layers.LIF(tau_mem).to(case.device), reset=layers.LIF.reset_states)
     require(case, "LIF always emits float32 spikes", dtype="float32")
     resets = {

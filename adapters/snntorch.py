@@ -50,6 +50,7 @@ RESETS = {
 }
 SYNAPTIC = {"unbind": ("zero-attached",)}
 RECURRENT = {"unbind": ("zero-attached",)}
+OWN_DECAYS = {"unbind": True, "index": True, "step": True}
 TRAINED = {"unbind": ("beta", "threshold"), "index": ("beta", "threshold")}
 DEVIATION = {
     "leaky-parallel": "potentials below 0 are clipped by nn.RNN's ReLU",

@@ -15,6 +15,7 @@ from snnbench.backends.torch import Network, Neuron, compiled
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
+OWN_DECAYS = True
 COMPILES = True
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
 VARIANTS = {

@@ -13,6 +13,7 @@ from snnbench.backends.torch import Neuron, trained
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
+OWN_DECAYS = True
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 RECURRENT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")

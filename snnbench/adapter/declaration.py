@@ -27,9 +27,9 @@ class Variant:
     """A variant of a library, as its file declares it. `built_as` is the variant that `build` gets.
 
     `synaptic` are the profiles in which its neurons may have a synaptic current, the case's alpha, and `recurrent`
-    those in which a layer may get its own spikes back. `trained` are the constants of its neurons that it trains. `way`
-    is the harness's own way of running the network (WAYS), or empty. A variant that `compiles` takes far longer than
-    others before its first pass.
+    those in which a layer may get its own spikes back. `trained` are the constants of its neurons that it trains. With
+    `own_decays` each neuron may have a decay of its own. `way` is the harness's own way of running the network (WAYS),
+    or empty. A variant that `compiles` takes far longer than others before its first pass.
     """
 
     about: str
@@ -49,6 +49,7 @@ class Variant:
     synaptic: tuple[str, ...] = ()
     recurrent: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
+    own_decays: bool = False
     way: str = ""
 
     def refusal(self, case: Any) -> str:
@@ -67,6 +68,8 @@ class Variant:
         if untrained := [name for name in case.trained_constants if name not in self.trained]:
             only = f"trains its {' and '.join(self.trained)} only" if self.trained else "trains no constant"
             return f"a trained {' and '.join(untrained)}: this adapter {only}"
+        if not (isinstance(case.beta, float | int) or self.own_decays):
+            return "a decay for each neuron: this adapter has one for a layer"
         return ""
 
     def run(self, way: str) -> "Variant":

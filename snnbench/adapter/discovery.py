@@ -9,7 +9,7 @@ from snnbench.adapter.refusal import AdapterError
 
 
 def data_folder(name: str) -> Path:
-    """`adapters` or `configs`: beside the package in a checkout, inside it when installed."""
+    """`adapters`, `configs` or `graphs`: beside the package in a checkout, inside it when installed."""
     installed = PACKAGE / "data" / name
     return installed if installed.is_dir() else PACKAGE.parent / name
 

@@ -17,6 +17,8 @@
     SYNAPTIC = ("zero",)        profiles in which its neurons may have a synaptic current, the case's alpha
     RECURRENT = ("zero",)       profiles in which a layer may get its own spikes back
     TRAINED = ("beta",)         the constants of its neurons that it trains: beta, threshold
+    OWN_DECAYS = True           each of its neurons may have a decay of its own: then case.beta is an array [N] of the
+                                framework; left out otherwise
     COMPILES = True             a compiler takes a quarter of a minute or more before the first pass; left out otherwise
     NEEDS = "..."               a requirement that no package index has, and where to get it
     def neuron(case, variant): ...          returns the backend's Neuron, for a workload of neurons alone and, with
@@ -92,6 +94,7 @@ CONSTANTS = {
     "COMPILES": Constant("True or False", lambda value: isinstance(value, bool)),
     "SYNAPTIC": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
     "RECURRENT": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
+    "OWN_DECAYS": Constant("True or False", lambda value: isinstance(value, bool)),
     "TRAINED": Constant('a tuple of "beta" and "threshold"', lambda value: _some_of(value, TRAINABLE)),
 }
 

@@ -16,7 +16,6 @@ from snnbench.cli.options import (
     PhaseOption,
     TimeFloorOption,
     Where,
-    config_path,
     default_threads,
     exit_of,
     listed,
@@ -103,7 +102,7 @@ def _loaded(config: str, trials: int, options: Running) -> "Config":
             why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
             raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
     threads = default_threads(options.executor)
-    loaded = configs.load(config_path(config), options.changes, threads, options.axes, visible_cards())
+    loaded = configs.load(options.config(config, "quick"), options.changes, threads, options.axes, visible_cards())
     protocol, given = loaded.protocol, {setting.partition("=")[0].strip() for setting in options.changes}
     if not protocol.phases:
         raise typer.BadParameter(

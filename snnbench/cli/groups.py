@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from snnbench.cli.options import (
+    GRAPHS,
     AdapterOption,
+    AmplitudeOption,
     BatchOption,
     DeviceOption,
     DevicesOption,
@@ -21,16 +23,20 @@ from snnbench.cli.options import (
     FreshOption,
     LayersOption,
     NeuronsOption,
+    NirOption,
     OnlyOption,
     ProfileOption,
+    RateOption,
     RecordingOption,
     SetOption,
     ShardOption,
     ShardsOption,
     SlurmOption,
+    StepOption,
     StepsOption,
     Unfinished,
     Where,
+    config_path,
     require_one_way,
 )
 from snnbench.environments import Env
@@ -54,6 +60,10 @@ class Choice:
     device: DeviceOption = None
     dtype: DtypeOption = None
     profile: ProfileOption = None
+    nir: NirOption = None
+    dt: StepOption = None
+    input_rate: RateOption = None
+    amplitude: AmplitudeOption = None
     only: OnlyOption = None
     settings: SetOption = None
     env: EnvOption = Env.managed
@@ -75,8 +85,16 @@ class Choice:
             "device": self.device,
             "dtype": self.dtype,
             "profile": self.profile,
+            "graph": self.nir,
+            "dt": self.dt,
+            "input_rate": self.input_rate,
+            "amplitude": self.amplitude,
         }
         return {axis: values for axis, values in given.items() if values}
+
+    def config(self, named: str, default: str) -> Path:
+        """The config file that the user `named`. For NIR graphs the config is GRAPHS, not the command's `default`."""
+        return config_path(GRAPHS if self.nir and named == default else named)
 
     @property
     def _widths(self) -> dict[str, list[Any]]:

@@ -104,6 +104,21 @@ ProfileOption = Annotated[
         help="How the neuron resets: subtract (by subtraction), zero (to zero), or another profile.",
     ),
 ]
+NirOption = Annotated[
+    list[str] | None,
+    _axis(
+        "--nir",
+        metavar="FILE",
+        help="Your network, a NIR graph, or the name of one that comes with snnbench. The config is then `nir`. Nodes: "
+        "Input, Output, Affine, Linear, Scale, Conv1d, Conv2d, SumPool2d, AvgPool2d, Flatten, LIF, IF, CubaLIF, LI, "
+        "CubaLI, Threshold, and graphs of these.",
+    ),
+]
+StepOption = Annotated[list[float] | None, _axis("--dt", metavar="SECONDS", help="The time step of a NIR graph.")]
+RateOption = Annotated[list[float] | None, _axis("--input-rate", metavar="RATE", help="Spikes per step of the input.")]
+AmplitudeOption = Annotated[
+    list[float] | None, _axis("--amplitude", metavar="SIZE", help="The size of a spike that enters a NIR graph.")
+]
 EnvOption = Annotated[
     Env, typer.Option("--env", help="managed: environments made from each adapter's pins; current: this Python.")
 ]
@@ -146,6 +161,10 @@ SlurmOption = Annotated[
 ]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Start a new recording; continue none.")]
 RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING...", help="Folders under results/.")]
+
+
+GRAPHS = "nir"
+"""The config for NIR graphs, in place of the config that a command takes if none is named."""
 
 
 def config_path(name: str, option: str = "--config") -> Path:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from snnbench.cli.groups import Choice, grouped
-from snnbench.cli.options import ConfigOption, config_path, default_threads, visible_cards
+from snnbench.cli.options import ConfigOption, default_threads, visible_cards
 from snnbench.environments import Env
 from snnbench.files import home
 
@@ -51,7 +51,7 @@ def request(
         raise typer.BadParameter("name one variant", param_hint="LIBRARY")
     (name, variant) = contenders[0]
     threads = default_threads()
-    loaded = configs.load(config_path(config), options.changes, threads, options.axes, visible_cards())
+    loaded = configs.load(options.config(config, "quick"), options.changes, threads, options.axes, visible_cards())
     conditions = [selection.parse(expression) for expression in options.conditions]
     cases = [
         case

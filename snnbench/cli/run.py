@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snnbench.cli.groups import Running, grouped, require_finished
-from snnbench.cli.options import ConfigOption, Where, config_path, default_threads, visible_cards
+from snnbench.cli.options import ConfigOption, Where, default_threads, visible_cards
 from snnbench.cli.screen import show, terminal
 from snnbench.exits import Exit
 from snnbench.files import replace_file
@@ -74,7 +74,7 @@ def run(
 
     options.check()
     threads = default_threads(options.executor)
-    loaded = configs.load(config_path(config), options.changes, threads, options.axes, visible_cards())
+    loaded = configs.load(options.config(config, "quick"), options.changes, threads, options.axes, visible_cards())
     loaded = _limited(loaded, until, trials, options)
     request = options.request(config=loaded, retry=_kinds(retry), budget_s=seconds(budget) if budget else None)
     if dry_run:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from snnbench.cli.groups import Choice, grouped
-from snnbench.cli.options import ConfigOption, config_path, default_threads, visible_cards
+from snnbench.cli.options import ConfigOption, default_threads, visible_cards
 from snnbench.cli.screen import show
 from snnbench.environments import Env
 from snnbench.exits import Exit
@@ -38,7 +38,7 @@ def verify(
     options.announce()
     adapters = discover(options.adapter_files)
     threads = default_threads()
-    loaded = configs.load(config_path(config), options.changes, threads, options.axes, visible_cards())
+    loaded = configs.load(options.config(config, "exam"), options.changes, threads, options.axes, visible_cards())
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]
     if patterns and patterns[0].startswith("!"):
         patterns.insert(0, "*/*")

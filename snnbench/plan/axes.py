@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBo
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from snnbench import workloads
-from snnbench.cases.case import PROFILES, Bounds, Case, Joined, Words
+from snnbench.cases.case import PROFILES, Bounds, Case, File, Joined, Words
 
 PROFILE = "profile"
 PAIR = ("reset", "detach_reset")
@@ -111,6 +111,18 @@ def _joined(value: Any, joined: Joined) -> str:
     return "-".join([first, *others])
 
 
+def _of_file(value: Any, ends: str) -> str:
+    """The text of a graph, or of the graph in the file of this name."""
+    from snnbench.plan import graph_files
+
+    if not isinstance(value, str):
+        raise PydanticCustomError("file", f"should be the name of a file that ends in {ends}")
+    try:
+        return graph_files.text(value)
+    except ValueError as error:
+        raise PydanticCustomError("file", "{reason}", {"reason": str(error)}) from error
+
+
 def _worded(value: Any, words: Words) -> str:
     """Words joined by hyphens, of a list or of such a text."""
     given = list(map(str, value)) if isinstance(value, list | tuple) else str(value).split("-")
@@ -134,6 +146,8 @@ def _checked(name: str, hint: Any) -> Any:
     if get_origin(hint) is not Annotated:
         return hint
     kind, bounds = get_args(hint)
+    if isinstance(bounds, File):
+        return Annotated[kind, BeforeValidator(partial(_of_file, ends=bounds.ends))]
     if isinstance(bounds, Joined):
         return Annotated[kind, BeforeValidator(partial(_joined, joined=bounds))]
     if isinstance(bounds, Words):

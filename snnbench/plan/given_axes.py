@@ -9,7 +9,7 @@ from snnbench.plan.axes import PROFILE, listed, types, whole
 from snnbench.plan.config_file import ConfigError, Document, Location
 from snnbench.suggestions import unknown
 
-AXES = {"time_steps": "steps", "widths": "neurons"}
+AXES = {"time_steps": "steps", "widths": "neurons", "graph": "nir", "input_rate": "input-rate"}
 """Axis -> its option of a command line; the others have the same name."""
 
 

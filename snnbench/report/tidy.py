@@ -73,7 +73,7 @@ def _of_recording(recording: Recording) -> Iterator[Row]:
             "variant": record.variant,
             "side": record.side,
             "version": record.version,
-            **record.case.as_dict(),
+            **record.case.row(),
             "measure": record.measure,
             "trial": record.trial,
             "status": record.status,

@@ -9,6 +9,8 @@ from snnbench.recording.reading import Recording
 from snnbench.report.numbers import counted, listed
 
 __all__ = ["FEWEST_VALUES", "families", "setting", "settings", "size", "sizes", "swept"]
+NEURON = ("beta", "alpha", "threshold")
+"""The constants of a neuron, in the order of a heading."""
 HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device")
 """Fields besides sizes that a name does not list: the profile stands for the reset, and every name has the device."""
 
@@ -157,20 +159,19 @@ def forward_heading(case: Case) -> str:
     """The part of a heading that the forward pass depends on."""
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{neuron(case)}: {sizes(case)}, {case.dtype} ({case.precision}), {_decays(case)}, "
-        f"threshold={case.threshold:g}, {entering}seed {case.seed}"
+        f"{neuron(case)}: {sizes(case)}, {case.dtype} ({case.precision}), {_constants(case)}{entering}seed {case.seed}"
     )
 
 
-def _decays(case: Case) -> str:
-    """`beta=0.9`, and the alpha of a workload that has synaptic currents."""
-    return f"beta={case.beta:g}" + (f", alpha={case.alpha:g}" if "alpha" in case.names() else "")
+def _constants(case: Case) -> str:
+    """`beta=0.9, alpha=0.5, threshold=1, ` with those that are fields of the workload: a graph has its own."""
+    return "".join(f"{name}={getattr(case, name):g}, " for name in NEURON if name in case.names())
 
 
 def _trained(case: Case) -> str:
-    """`, beta and threshold trained, one a layer`, or nothing."""
+    """`beta and threshold trained, one a layer, `, or nothing."""
     named = " and ".join(case.trained_constants)
-    return f", {named} trained, one a {case.trained_each}" if named else ""
+    return f"{named} trained, one a {case.trained_each}, " if named else ""
 
 
 def _rest(case: Case) -> str:
@@ -178,6 +179,6 @@ def _rest(case: Case) -> str:
     threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{case.dtype} ({case.precision}), {_decays(case)}, threshold={case.threshold:g}{_trained(case)}, "
+        f"{case.dtype} ({case.precision}), {_constants(case)}{_trained(case)}"
         f"{case.surrogate}({case.slope:g}), {entering}{threads}, seed {case.seed}"
     )

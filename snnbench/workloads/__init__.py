@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Array, Problem
 from snnbench.suggestions import unknown
-from snnbench.workloads import defaults, layers, lif, lif_devices, linear_lif, loading, network, training
+from snnbench.workloads import defaults, layers, lif, lif_devices, linear_lif, loading, network, nir, training
 
 Build = Callable[[Any, Any, str], Any]
 
@@ -94,7 +94,7 @@ def _whole(module: ModuleType) -> Workload:
     return cast(Workload, module)
 
 
-MODULES = (linear_lif, layers, lif, lif_devices, network, loading, training)
+MODULES = (linear_lif, layers, lif, lif_devices, network, nir, loading, training)
 """Every workload; the first is that of a config that names none."""
 WORKLOADS: dict[str, Workload] = {module.NAME: _whole(module) for module in MODULES}
 DEFAULT = next(iter(WORKLOADS))

@@ -62,6 +62,31 @@ class Case(case.Case):
         return True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site(Case):
+    """The neurons at a site of a graph, whose decay may differ from neuron to neuron: then `beta` is an array [N].
+
+    A current is a sum of so many `terms`. `recurrent` neurons get their own spikes of the step before, too.
+    """
+
+    QUIETEST: ClassVar[float] = 0.001
+    """Networks of users are more silent than cases made for a proof."""
+
+    alpha: float = 0.0
+    recurrent: bool = False
+    terms: int = 0
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether they get their own spikes."""
+        return self.recurrent
+
+    @property
+    def fan_in(self) -> int:
+        """The number of terms of a current."""
+        return self.terms
+
+
 @dataclass(frozen=True, slots=True)
 class Problem(problem.Problem):
     """The currents and cotangents of a case."""
@@ -81,9 +106,14 @@ class Problem(problem.Problem):
 def at_site(whole: case.Case, operation: Operation, current: NDArray[Any], cotangent: NDArray[Any]) -> Problem:
     """The problem of the neurons at one site of a network; content 0 is their current and cotangent, [T, B, N]."""
     shared = {name: getattr(whole, name) for name in Case.names() if name not in ("workload", "neurons")}
-    alone = Problem(Case(neurons=prod(operation.shape), **shared))
-    alone.put(0, current, cotangent)
-    return alone
+    return alone(Case(neurons=prod(operation.shape), **shared), current, cotangent)
+
+
+def alone(case: Case, current: NDArray[Any], cotangent: NDArray[Any]) -> Problem:
+    """The problem of neurons by themselves; content 0 is their current and the cotangent of their spikes, [T, B, N]."""
+    problem = Problem(case)
+    problem.put(0, current, cotangent)
+    return problem
 
 
 def exams(case: Case, drive: float | None = None) -> list[Problem]:

@@ -166,7 +166,7 @@ def test_parquet_file_has_the_same_rows_and_fixed_types() -> None:
     assert read.schema == pq.read_schema(io.BytesIO(tidy.to_parquet([])))
     types = {name: str(read.schema.field(name).type) for name in tidy.COLUMNS}
     assert {name for name, kind in types.items() if kind == "double"} == {
-        *("alpha", "beta", "threshold", "slope", "input_rate", "learning_rate", "value")
+        *("alpha", "beta", "threshold", "slope", "input_rate", "dt", "amplitude", "learning_rate", "value")
     }
     assert {name for name, kind in types.items() if kind == "bool"} == {"detach_reset", "input_gradient"}
     assert {name for name, kind in types.items() if kind == "int64"} == {

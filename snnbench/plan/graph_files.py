@@ -1,0 +1,22 @@
+"""The files of NIR graphs that a config or a command line names."""
+
+from functools import cache
+from pathlib import Path
+
+from snnbench.adapter.discovery import data_folder
+from snnbench.conformance import conversion, graph
+from snnbench.workloads import graphs
+
+
+@cache
+def text(value: str) -> str:
+    """The text of a graph in a case, for such a text, the path of a file, or the name of a file of snnbench's graphs.
+
+    The graph of a file is converted. Raises ValueError for other texts, and GraphError for a graph that cannot be run.
+    """
+    if graphs.HEAD.match(value):
+        graphs.parse(value)
+        return value
+    shipped = {path.stem: path for path in data_folder("graphs").glob("*.nir")}
+    path = shipped.get(value, Path(value))
+    return conversion.keep(path, graph.read(path)).text()
