@@ -82,14 +82,16 @@ def rule(case, variant):
 
 
 def neuron(case, variant):
-    beta = torch.as_tensor(case.beta)
-    if not bool(((beta > 0) & (beta <= 1)).all()):
+    if case.has_own_decays:
+        decay = {"tau_mem": -1 / torch.log(case.beta), "norm_input": False}
+    elif not 0 < case.beta <= 1:
         raise Unsupported("beta = exp(-1 / tau_mem) must lie between 0 and 1, or be 1, for the neuron IAF")
-    tau_mem = -1 / beta.log() if beta.ndim else -1 / math.log(case.beta) if case.beta < 1 else None
-    decay = {} if tau_mem is None else {"tau_mem": tau_mem, "norm_input": False}
+    else:
+        decay = {} if case.beta == 1 else {"tau_mem": -1 / math.log(case.beta), "norm_input": False}
     if variant == "defaults":
         if not decay:
             raise Unsupported("LIF needs a decay below 1")
+        tau_mem = decay["tau_mem"]
         return Neuron(lambda neurons: layers.LIF(tau_mem).to(case.device), reset=layers.LIF.reset_states)
     require(case, "LIF always emits float32 spikes", dtype="float32")
     resets = {

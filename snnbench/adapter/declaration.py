@@ -68,7 +68,7 @@ class Variant:
         if untrained := [name for name in case.trained_constants if name not in self.trained]:
             only = f"trains its {' and '.join(self.trained)} only" if self.trained else "trains no constant"
             return f"a trained {' and '.join(untrained)}: this adapter {only}"
-        if not (isinstance(case.beta, float | int) or self.own_decays):
+        if case.has_own_decays and not self.own_decays:
             return "a decay for each neuron: this adapter has one for a layer"
         return ""
 

@@ -143,6 +143,9 @@ class Case:
     trained_each = "layer"
     """Which constants of a neuron are trained, and what has a number of its own: fields of some workloads."""
 
+    has_own_decays = False
+    """Whether `beta` is an array, with a decay for each neuron."""
+
     if TYPE_CHECKING:  # a field of some workloads, a constant of others
 
         @property

@@ -1,16 +1,27 @@
 """`snnbench show`: it prints everything about one cell, and can measure the same work again."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from snnbench.cli.options import AdapterOption, EnvOption
+from snnbench.cli.options import (
+    GRAPHS,
+    AdapterOption,
+    EnvOption,
+    NirOption,
+    ProfileOption,
+    StepOption,
+    config_path,
+    default_threads,
+    save,
+)
 from snnbench.cli.screen import terminal
 from snnbench.environments import Env
 from snnbench.exits import Exit
 
 if TYPE_CHECKING:
+    from snnbench.cases.case import Case
     from snnbench.recording.reading import Recording
     from snnbench.recording.record import Record
 
@@ -31,22 +42,30 @@ def show(
         bool, typer.Option("--code", help="Print the code of the network in this library, for a script of your own.")
     ] = False,
     samples: Annotated[bool, typer.Option("--samples", help="Print every raw duration.")] = False,
+    nir: NirOption = None,
+    dt: StepOption = None,
+    profile: ProfileOption = None,
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
     """Print everything about a cell: outcome, checks, times, memory, settings.
 
     --replay measures it again with the adapter and pins of this installation; no code from the recording runs. --code
-    prints how to build its network, also for the last cell of a library: snnbench show norse/box --code
+    prints how to build its network, also for the last cell of a library: snnbench show norse/box --code. With --nir
+    it is that of your graph, whose weights are written to a file: snnbench show sinabs --code --nir my.nir
     """
     from snnbench.recording import lookup
     from snnbench.report.text import cell_description
     from snnbench.run.progress import say
 
+    if nir:
+        _print_code(*_of_graph(cell, {"graph": nir, "dt": dt, "profile": profile}, adapter))
+        return
     folders = lookup.folders(where)
     listed = lookup.of_contender(cell, folders, lambda line: None)
     if code:
-        _print_code(listed[-1][1] if listed else lookup.find(cell, folders, say)[1], adapter)
+        shown = listed[-1][1] if listed else lookup.find(cell, folders, say)[1]
+        _print_code(shown.library, shown.variant, shown.case, adapter)
         return
     if listed:
         for recording, one in listed:
@@ -67,16 +86,36 @@ def show(
         _again(recording, shown, trials, env, adapter)
 
 
-def _print_code(shown: "Record", adapter: AdapterOption) -> None:
-    """Print the code of a cell's network, from the adapter of this installation."""
-    from snnbench.adapter.contender import UnknownContender
+def _of_graph(
+    contender: str, axes: dict[str, list[Any] | None], adapter: AdapterOption
+) -> "tuple[str, str, Case, AdapterOption]":
+    """The contender of this name, and the first case of a NIR graph that it runs."""
+    from snnbench.adapter.contender import find
     from snnbench.adapter.discovery import discover
-    from snnbench.code import script
+    from snnbench.plan import config as configs
 
-    declared = discover(tuple(adapter or ())).get(shown.library)
-    if declared is None or shown.variant not in declared.variants:
-        raise UnknownContender(f"{shown.label}: this installation has no such adapter; --adapter FILE names it")
-    typer.echo(script(declared, declared.variants[shown.variant], shown.case), nl=False)
+    adapters = discover(tuple(adapter or ()))
+    library, variant = find(contender, adapters)[0]
+    given = {axis: values for axis, values in axes.items() if values}
+    loaded = configs.load(config_path(GRAPHS), axes=given, default_threads=default_threads())
+    cases = list(dict.fromkeys(case for sweep in loaded.sweeps for case in sweep.cases()))
+    run = [case for case in cases if not adapters[library].variants[variant].refusal(case)]
+    return library, variant, (run or cases)[0], adapter
+
+
+def _print_code(library: str, variant: str, case: "Case", adapter: AdapterOption) -> None:
+    """Print the code of a case's network, from the adapter of this installation; write the weights that it reads."""
+    from snnbench.adapter.contender import UnknownContender, label
+    from snnbench.adapter.discovery import discover
+    from snnbench.code import script, weights
+
+    declared = discover(tuple(adapter or ())).get(library)
+    if declared is None or variant not in declared.variants:
+        named = label(library, variant)
+        raise UnknownContender(f"{named}: this installation has no such adapter; --adapter FILE names it")
+    typer.echo(script(declared, declared.variants[variant], case), nl=False)
+    if (read := weights(case)) is not None:
+        save(read[1], Path(read[0]))
 
 
 def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:

@@ -1,5 +1,6 @@
 """The code of a network in a library: an adapter's own, for one case, without snnbench around it."""
 
-from snnbench.code.script import NoCode, script
+from snnbench.code.no_code import NoCode
+from snnbench.code.script import script, weights
 
-__all__ = ["NoCode", "script"]
+__all__ = ["NoCode", "script", "weights"]

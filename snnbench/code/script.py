@@ -1,55 +1,33 @@
 """The script of a network: the adapter's code for its case, and the few lines around it that a user writes."""
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
-from inspect import getsource
 
+from snnbench import workloads
 from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.cases.case import Case
-from snnbench.cases.surrogate import FORMULAS
-from snnbench.code.specialised import Specialiser, names, pruned
-from snnbench.exits import Exit, UserError
-
-OURS = "snnbench.adapter", "snnbench.backends", "snnbench.cases"
-"""Modules whose names do not stand in a script. The kernels are a library of their own."""
-
-
-class NoCode(UserError):
-    """There is no code for this contender and case; the message says why."""
-
-    code = Exit.USAGE
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """An adapter's code for a case, and what the adapter returns with it: a `kind` of FIELDS with these `fields`."""
-
-    definitions: list[ast.stmt]
-    kind: str
-    fields: dict[str, ast.expr]
-
-
-FIELDS = {
-    "Neuron": ("layer", "gain", "provider", "reset", "joined", "recurrent"),
-    "SteppedNeuron": ("step", "gain", "provider"),
-    "Network": ("apply", "params", "linears", "gain"),
-}
+from snnbench.cases.problem import Graph
+from snnbench.code import graph_script
+from snnbench.code.no_code import NoCode
+from snnbench.code.parts import Parts, gain_of, parts, written
 
 
 def script(adapter: Adapter, variant: Variant, case: Case) -> str:
     """A script that builds the network of a case in a library, runs a training pass and needs no snnbench.
 
-    Raises NoCode.
+    The weights of a graph are in a file beside it, with the arrays of `weights`. Raises NoCode.
     """
-    if case.workload not in ("linear_lif", "layers", "lif") or variant.way:
+    graph = _graph(case)
+    if (graph is None and case.workload not in ("linear_lif", "layers", "lif")) or variant.way:
         raise NoCode(f"{adapter.name}: code is made for layers of neurons, run as the library's documentation says")
     if case.dtype != "float32":
         raise NoCode(f"{adapter.name}: code is made for float32")
     make = {"torch": _torch, "jax": _jax}.get(variant.backend)
     if make is None:
         raise NoCode(f"{adapter.name}: code is made for PyTorch and JAX")
-    body = make(adapter.name, parts(adapter, variant, case), variant, case)
+    if graph is not None:
+        body = graph_script.body(adapter, variant, graph)
+    else:
+        body = make(adapter.name, parts(adapter, variant, case), variant, case)
     pins = " ".join(variant.pins.dependencies)
     about = f"{adapter.name}/{variant.built_as}" if len(adapter.variants) > 1 else adapter.name
     version = f" {variant.pins.version}" if variant.pins.version else ""
@@ -57,93 +35,16 @@ def script(adapter: Adapter, variant: Variant, case: Case) -> str:
     return f"{head}\n{body}"
 
 
-def parts(adapter: Adapter, variant: Variant, case: Case) -> Parts:
-    """The adapter's code for a case. Raises NoCode."""
-    tree = Specialiser(case, variant.built_as).visit(ast.parse(adapter.path.read_text(encoding="utf-8-sig")))
-    functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
-    made = functions.get("neuron") or functions["build"]
-    others = [each for each in tree.body if _defines(each) and each is not made]
-    *definitions, last = pruned([*_formulas(), *others, *made.body])
-    match last:
-        case ast.Return(value=ast.Call(func=ast.Name(id=kind)) as call) if kind in FIELDS:
-            fields = dict(zip(FIELDS[kind], call.args, strict=False))
-            fields |= {each.arg: each.value for each in call.keywords if each.arg}
-        case _:
-            raise NoCode(f"{adapter.name}: its adapter decides at run time what it builds")
-    if case.is_recurrent and "recurrent" not in fields:
-        raise NoCode(f"{adapter.name}: its adapter builds a network with recurrent layers of its own")
-    if case.trained_constants and variant.backend == "jax":
-        raise NoCode(f"{adapter.name}: code in JAX is made for constants that are not trained")
-    unused = {"provider", "constants"} if case.is_recurrent else {"provider", "constants", "recurrent"}
-    fields = {name: each for name, each in fields.items() if name not in unused and ast.unparse(each) != "None"}
-    returned = ast.Return(ast.Tuple(list(fields.values()), ast.Load()))
-    *definitions, _ = pruned([*definitions, returned])
-    if ours := sorted(set().union(*map(names, [*definitions, returned])) & _of_snnbench(tree)):
-        raise NoCode(f"{adapter.name}: its adapter uses snnbench's {', '.join(ours)}")
-    return Parts(definitions, kind, fields)
+def weights(case: Case) -> tuple[str, bytes] | None:
+    """The name and the content of the file that a script of this case reads; None if it reads none."""
+    graph = _graph(case)
+    return None if graph is None else (graph_script.file_of(graph), graph_script.weights(graph))
 
 
-def _formulas() -> list[ast.stmt]:
-    """The definitions of the surrogates, without types and defaults, which code never needs, and their import."""
-    found: list[ast.stmt] = [ast.Import([ast.alias("math")])]
-    for formula in FORMULAS.values():
-        (definition,) = ast.parse(getsource(formula)).body
-        assert isinstance(definition, ast.FunctionDef)
-        definition.args = ast.arguments(
-            [], [ast.arg(each.arg) for each in definition.args.args], None, [], [], None, []
-        )
-        definition.returns = None
-        found.append(definition)
-    return found
-
-
-def _defines(statement: ast.stmt) -> set[str]:
-    """The names that a statement of a module defines, but for those of snnbench."""
-    match statement:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
-            return {name}
-        case ast.ImportFrom(module=module) if (module or "").startswith(OURS):
-            return set()
-        case ast.Import(names=given) | ast.ImportFrom(names=given):
-            return {each.asname or each.name.partition(".")[0] for each in given}
-    return set()
-
-
-def _of_snnbench(tree: ast.Module) -> set[str]:
-    """The names that an adapter imports from snnbench's own modules."""
-    imports = [each for each in tree.body if isinstance(each, ast.ImportFrom) and (each.module or "").startswith(OURS)]
-    return {name.asname or name.name for each in imports for name in each.names}
-
-
-NEURON = ("neurons", "device", "dtype", "beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
-"""The fields of a case that code may look up by a name that is known at run time only."""
-
-
-def _written(found: Parts, case: Case, imports: Sequence[str]) -> str:
-    """The definitions as text, with these imports and a `case` if one is still read."""
-    written = [ast.unparse(each) for each in found.definitions if isinstance(each, ast.Import | ast.ImportFrom)]
-    read = set().union(*map(names, (*found.definitions, *found.fields.values())))
-    own = ["from types import SimpleNamespace"] if "case" in read else []
-    known = dict.fromkeys([*own, *imports, *written])
-    blocks = ["\n".join(sorted(known, key=lambda line: (line.startswith("from"), line)))]
-    if own:
-        blocks.append(f"case = SimpleNamespace({', '.join(f'{name}={getattr(case, name)!r}' for name in NEURON)})")
-    lines: list[str] = []
-    for each in found.definitions:
-        if isinstance(each, ast.FunctionDef | ast.ClassDef):
-            blocks += ["\n".join(lines)] if lines else []
-            blocks, lines = [*blocks, ast.unparse(ast.fix_missing_locations(each))], []
-        elif not isinstance(each, ast.Import | ast.ImportFrom):
-            lines.append(ast.unparse(ast.fix_missing_locations(each)))
-    return "\n\n\n".join([*blocks, *(["\n".join(lines)] if lines else [])])
-
-
-def _gain(found: Parts) -> str:
-    """` * 10.0`, or nothing for a gain of 1."""
-    gain = found.fields.get("gain")
-    written = "1.0" if gain is None else ast.unparse(gain)
-    written = written if isinstance(gain, ast.Name | ast.Constant) else f"({written})"
-    return "" if gain is None or written in ("1", "1.0") else f" * {written}"
+def _graph(case: Case) -> Graph | None:
+    """The problem of a graph with weights of its own."""
+    problem = workloads.of(case).Problem(case) if case.DRIVEN_BY else None
+    return problem if isinstance(problem, Graph) else None
 
 
 class _Sizes:
@@ -178,10 +79,14 @@ def _torch(name: str, found: Parts, variant: Variant, case: Case) -> str:
     """The script of a network in PyTorch."""
     if found.kind == "Network":
         raise NoCode(f"{name}: its adapter builds a whole network of its own")
-    order, gain, fields = variant.order, _gain(found), {name: ast.unparse(each) for name, each in found.fields.items()}
+    order, gain, fields = (
+        variant.order,
+        gain_of(found),
+        {name: ast.unparse(each) for name, each in found.fields.items()},
+    )
     sizes = _Sizes(case)
     axes = ", ".join({"T": "steps", "B": "batch", "N": sizes.entering}[axis] for axis in order)
-    text = _written(found, case, ["import torch"])
+    text = written(found, case, ["import torch"])
     lines = [sizes.given, f"linears = [torch.nn.Linear({sizes.pair}) for {sizes.each_pair}]"]
     if "joined" in fields:
         lines += [f"make_layer = {fields['joined']}", "neuron_layers = [make_layer(linear) for linear in linears]"]
@@ -239,10 +144,10 @@ def _jax(name: str, found: Parts, variant: Variant, case: Case) -> str:
     """The script of a network in JAX."""
     if found.kind != "Neuron":
         raise NoCode(f"{name}: its adapter builds a whole network of its own")
-    gain, layer = _gain(found), ast.unparse(found.fields["layer"])
+    gain, layer = gain_of(found), ast.unparse(found.fields["layer"])
     sizes = _Sizes(case)
     axes = ", ".join({"T": "steps", "B": "batch", "N": sizes.entering}[axis] for axis in variant.order)
-    text = _written(found, case, ["import jax", "import jax.numpy as jnp"])
+    text = written(found, case, ["import jax", "import jax.numpy as jnp"])
     rate = getattr(case, "input_rate", None) or 0.1
     current, own = f"(x @ weight.T + bias){gain}" if gain else "x @ weight.T + bias", ", *own" * case.is_recurrent
     layers = [f"neuron_layers = [make_layer({sizes.layer}) for {sizes.each_layer.replace('linears', sizes.layers)}]"]

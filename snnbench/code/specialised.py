@@ -8,9 +8,13 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from snnbench.cases.case import Case
 from snnbench.cases.surrogate import FORMULAS
 
+OWN_DECAYS = "decays"
+"""The name of the decays of neurons that each have their own."""
 REFUSALS = {"Unsupported", "Unavailable"}
 KNOWN = ("case", "variant")
 COMPARED: dict[type[ast.cmpop], Any] = {
@@ -71,7 +75,8 @@ class Specialiser(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """A field of the case."""
         if isinstance(node.value, ast.Name) and node.value.id == "case":
-            return ast.Constant(getattr(self._case, node.attr))
+            field = getattr(self._case, node.attr)
+            return ast.Name(OWN_DECAYS, ast.Load()) if isinstance(field, np.ndarray) else ast.Constant(field)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:

@@ -77,6 +77,11 @@ class Site(Case):
     terms: int = 0
 
     @property
+    def has_own_decays(self) -> bool:  # type: ignore[override]  # a constant of other cases
+        """Whether `beta` is an array."""
+        return not isinstance(self.beta, float)
+
+    @property
     def is_recurrent(self) -> bool:
         """Whether they get their own spikes."""
         return self.recurrent

@@ -10,7 +10,7 @@ from snnbench.adapter.discovery import discover
 from snnbench.adapter.reading import read
 from snnbench.cli.run import _has_code
 from snnbench.code import NoCode, script
-from snnbench.code.script import OURS
+from snnbench.code.parts import OURS
 from snnbench.plan import config
 from tests.fakes import CASE, profile
 from tests.plan.test_configs import CONFIGS

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.adapter.contender import find
 from snnbench.adapter.discovery import discover
-from snnbench.cases import reference
+from snnbench.cases import network_reference, reference
 from snnbench.code import script
 from snnbench.environments import store
 from snnbench.plan import config
+from snnbench.workloads import nir
 from snnbench.workloads.linear_lif import Problem
+from tests import in_process
 from tests.plan.test_configs import CONFIGS
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +36,18 @@ numpy.save("spikes.npy", network(params, given["x"]))
 LIBRARIES: dict[str, Any] = {
     **dict.fromkeys(("fused", "norse", "rockpool", "spikingjelly"), ALIKE),
     **dict.fromkeys(("jax-scan", "sinabs", "snntorch", "torch-loop"), WIDE),
+}
+OF_GRAPH = """
+spikes = network(x.transpose(0, 1) if batch_first else x).detach()
+numpy.save("spikes.npy", (spikes.transpose(0, 1) if batch_first else spikes).numpy())
+"""
+GRAPHS = {
+    "fused": "images",
+    "norse": "nested",
+    "sinabs": "recurrent",
+    "snntorch/step": "own-constants",
+    "spikingjelly": "sequences",
+    "torch-loop": "cubalif",
 }
 FEW = 1e-4
 """The share of spikes that rounding may decide otherwise."""
@@ -67,3 +82,32 @@ def test_pasted_code_runs_and_has_the_spikes_of_the_reference(tmp_path: Path, li
     expected = reference.network_forward(layers, x, work.case)[-1].spikes
     got = np.load(tmp_path / "spikes.npy")
     assert expected.mean() > 0.01 and (got != expected).mean() <= FEW
+
+
+@pytest.mark.libraries
+@pytest.mark.parametrize("contender", GRAPHS)
+def test_pasted_code_of_a_graph_has_the_output_of_the_reference(tmp_path: Path, contender: str) -> None:
+    """The command's own output, in the environment of the library."""
+    command = ["show", contender, "--code", "--nir", GRAPHS[contender]]
+    done = in_process.run(command, tmp_path, {**os.environ})
+    assert f"{GRAPHS[contender]}.npz: written" in done.stderr
+    adapters = discover(())
+    ((library, name),) = find(contender, adapters)
+    variant = adapters[library].variants[name]
+    loaded = config.load(CONFIGS / "nir.toml", default_threads=1, axes={"graph": [GRAPHS[contender]]})
+    case = next(case for case in loaded.sweeps[0].cases() if not variant.refusal(case))
+    problem = nir.Problem(case.with_(batch=4, time_steps=60))
+    given = f"\nx, batch_first = torch.from_numpy(numpy.load('x.npy')), {variant.order == 'BTN'}\n"
+    np.save(tmp_path / "x.npy", problem.input(0))
+    (tmp_path / "pasted.py").write_text(done.stdout)
+    (tmp_path / "compared.py").write_text(done.stdout.partition("if __name__")[0] + given + OF_GRAPH)
+    environment = store.sync(store.plan(adapters[library], name, cuda=False), lambda line: None)
+    env = {**os.environ, "PYTHONPATH": str(ROOT) if library == "fused" else ""}
+    for script_name in ("pasted", "compared"):
+        command = [str(environment.python), f"{script_name}.py"]
+        ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr[-3000:]
+    assert ran.stdout == ""
+    values = network_reference.run(problem, problem.input(0).astype(np.float64))
+    expected, got = values[problem.operations()[-1].name].reshape(problem.case.shape), np.load(tmp_path / "spikes.npy")
+    assert expected.mean() > 0.01 and (got.reshape(expected.shape) != expected).mean() <= FEW
