@@ -11,6 +11,7 @@ from statistics import median, median_high
 from snnbench.cases.case import Case
 from snnbench.recording.record import Record
 from snnbench.units import MS
+from snnbench.worker import floor
 from snnbench.worker.durations import median_ns
 from snnbench.worker.floor import LARGEST_SPREAD
 
@@ -21,6 +22,24 @@ FAR_BELOW = 0.25
 def of_case(records: Iterable[Record]) -> dict[str, float]:
     """The floor of each phase of one case [ns], without the floors that are far below the others."""
     return {phase: _trusted([*by_label.values()]) for phase, by_label in _lowest(records).items()}
+
+
+def bound_of_case(records: Iterable[Record]) -> dict[str, float]:
+    """What no time of a phase can be below [ns]: the floor, less what the zeros of the input spare."""
+    given = list(records)
+    return {phase: floor_ns * _share(given, phase) for phase, floor_ns in of_case(given).items()}
+
+
+def _share(records: list[Record], phase: str) -> float:
+    """The bound of a phase over its floor, by the peaks of the median contender."""
+    shares = []
+    for record in records:
+        if phase not in record.phases or not set(floor.needed(record.case, [phase])) <= record.peaks.keys():
+            continue
+        peaks = {name: floor.Peak(**peak) for name, peak in record.peaks.items()}
+        given = record.case, phase, peaks
+        shares.append(floor.bound_ns(*given) / floor.floor_ns(*given))
+    return median(shares) if shares else 1.0
 
 
 def _lowest(records: Iterable[Record]) -> dict[str, dict[str, float]]:
@@ -40,7 +59,7 @@ def _trusted(floors_ns: list[float]) -> float:
 
 
 def is_below(time_ns: float, floor_ns: float) -> bool:
-    """Whether a time is so far below the floor of its case that no spread between processes explains it."""
+    """Whether a time is so far below this bound of its case that no spread between processes explains it."""
     return time_ns < floor_ns * (1 - LARGEST_SPREAD)
 
 
@@ -50,12 +69,12 @@ def complaints(records: Iterable[Record]) -> Iterator[tuple[Record, str]]:
     for record in records:
         by_case.setdefault(record.case, []).append(record)
     for group in by_case.values():
-        floors_ns = of_case(group)
+        floors_ns, bounds_ns = of_case(group), bound_of_case(group)
         for record in group:
             for phase in record.phases.keys() & floors_ns.keys():
                 timing, floor_ns = record.phases[phase], floors_ns[phase]
                 usual = f"the case's floor of {floor_ns / MS:.3g} ms"
                 if timing.get("floor_ns", floor_ns) < FAR_BELOW * floor_ns:
                     yield record, f"{phase}: its floor of {timing['floor_ns'] / MS:.3g} ms is far below {usual}"
-                if is_below(time_ns := median_ns(timing), floor_ns):
+                if is_below(time_ns := median_ns(timing), bounds_ns[phase]):
                     yield record, f"{phase}: its time of {time_ns / MS:.3g} ms is far below {usual}"

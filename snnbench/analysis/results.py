@@ -101,10 +101,11 @@ def results_by_case(records: Iterable[Record]) -> dict[Case, list[Result]]:
     by_case = {}
     for case in sorted(grouped, key=_case_order):
         results = [_result(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
-        floors_ns = floors.of_case(record for group in grouped[case].values() for record in group)
+        of_case = [record for group in grouped[case].values() for record in group]
+        floors_ns, bounds_ns = floors.of_case(of_case), floors.bound_of_case(of_case)
         for result in results:
             result.floors_ns = floors_ns
-            _refuse_below_floor(result)
+            _refuse_below_floor(result, bounds_ns)
         by_case[case] = sorted(results, key=lambda result: result.order)
     return by_case
 
@@ -171,9 +172,9 @@ def _withhold(result: Result) -> None:
     result.verdict, result.summaries, result.repetitions = "", {}, {}
 
 
-def _refuse_below_floor(result: Result) -> None:
-    """Take the numbers off a result with a time far below the floor of its case."""
-    for phase, floor_ns in result.floors_ns.items():
+def _refuse_below_floor(result: Result, bounds_ns: Mapping[str, float]) -> None:
+    """Take the numbers off a result with a time far below what any program needs for its case."""
+    for phase, floor_ns in bounds_ns.items():
         time = result.summaries.get((phase, "time"))
         if time and floors.is_below(time.median, floor_ns):
             reason = f"a pass of {phase} took {time.median / MS:.3g} ms, and the case's floor is {floor_ns / MS:.3g} ms"
@@ -197,4 +198,5 @@ def _case_order(case: Case) -> tuple[Any, ...]:
     kind = (case.PREFIX, case.device, case.dtype, case.precision, case.profile)
     sizes = (case.sites, case.neurons, case.batch, case.time_steps, case.processes)
     constants = case.beta, case.alpha, len(case.trained_constants), case.trained, case.trained_each
-    return *kind, *sizes, case.threads, *constants, case.key
+    rate = case.input_rate if "input_rate" in case.names() else 0.0  # type: ignore[attr-defined]
+    return *kind, *sizes, case.threads, *constants, rate, case.key

@@ -17,7 +17,7 @@ Build = Callable[[Any, Any, str], Any]
 
 
 class Workload(Protocol):
-    """The parts of a workload's module. The last six are those of defaults.py if it has none."""
+    """The parts of a workload's module. The last ones are those of defaults.py if it has none."""
 
     NAME: str
     PARAMETERS: tuple[str, ...]
@@ -67,6 +67,9 @@ class Workload(Protocol):
     def product_rows(self, case: Any, prefix: str) -> int:
         """The rows of products whose names begin so."""
 
+    def spared(self, case: Any, phase: str) -> Mapping[str, float]:
+        """How many of each of `products` the zeros of the input spare a program that looks for them."""
+
     def is_of_step(self, case: Any, name: str) -> bool:
         """Whether a product is that of one time step."""
 
@@ -84,6 +87,7 @@ def _whole(module: ModuleType) -> Workload:
         "OVERRIDES",
         "IMPLIED_BY",
         "pipeline_blocks",
+        "spared",
         "product_rows",
         "is_of_step",
         "convolutions",

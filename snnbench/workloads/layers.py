@@ -26,7 +26,7 @@ It is the exam's beta, too: only the spot check, at full size, tells the two dec
 """
 builder, exams, operands = linear_lif.builder, linear_lif.exams, linear_lif.operands
 products, product_flops, product_rows = linear_lif.products, linear_lif.product_flops, linear_lif.product_rows
-is_of_step = linear_lif.is_of_step
+is_of_step, spared = linear_lif.is_of_step, linear_lif.spared
 least_values, static_values = linear_lif.least_values, linear_lif.static_values
 
 __all__ = ["Problem"]

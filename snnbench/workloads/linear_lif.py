@@ -254,6 +254,12 @@ def products(case: Stack, phase: str) -> dict[str, int]:
     return count
 
 
+def spared(case: Stack, phase: str) -> dict[str, float]:
+    """Of the first layer's products with the input. Later layers have spikes whose number no case says."""
+    names = [f"{_prefix(case, *case.layer_widths[:2])}{name}" for name in ("current", "weight_gradient")]
+    return {name: 1 - case.input_rate for name in names if name in products(case, phase)}
+
+
 def product_flops(case: Stack, name: str) -> int:
     """FLOPs of one product; the three products of a layer have the same number."""
     rows, entering, leaving = next(size for prefix, size in _sizes(case).items() if name.startswith(prefix))

@@ -189,6 +189,13 @@ def products(case: Case, phase: str) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+def spared(case: Case, phase: str) -> dict[str, float]:
+    """Of the first convolution, whose image has few spikes."""
+    kind = _kind(case, next(each for each in parts(case).operations if isinstance(each, Convolution)))
+    names = (f"{kind}.value", f"{kind}.kernel-gradient")
+    return {name: 1 - case.input_rate for name in names if name in products(case, phase)}
+
+
 def product_flops(case: Case, name: str) -> int:
     """FLOPs of a convolution by its definition; an algorithm may need fewer."""
     operation, _ = convolutions(case)[name.partition(".")[0]]

@@ -230,6 +230,18 @@ def products(case: Case, phase: str) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+def spared(case: Case, phase: str) -> dict[str, float]:
+    """Of the products and convolutions that take the input itself."""
+    counts: Counter[str] = Counter()
+    for operation, kind, _ in _multiplying(case):
+        value, of_kernel = ("current", "weight_gradient") if isinstance(operation, Linear) else CONVOLVED[:2]
+        if operation.of == (INPUT,):
+            counts[f"{kind}.{value}"] += 1
+            counts[f"{kind}.{of_kernel}"] += 1
+    there = products(case, phase)
+    return {name: (1 - case.input_rate) * count for name, count in counts.items() if name in there}
+
+
 CONVOLVED = ("value", "kernel-gradient", "image-gradient")
 
 

@@ -9,7 +9,7 @@ from snnbench.worker import floor
 from snnbench.worker.floor import CALL, COPY, LARGEST_SPREAD, SMALLEST_SPREAD, Peak
 from tests.fakes import CASE, PHASES
 
-SMALL = CASE.with_(time_steps=3, batch=2, neurons=5, layers=1, input_gradient=True)
+SMALL = CASE.with_(time_steps=3, batch=2, neurons=5, layers=1, input_gradient=True, input_rate=1.0)
 """M = 6 rows: 30 values in an input, 25 weights, 5 biases, and 2 * 6 * 25 = 300 FLOPs in a product."""
 INNER = SMALL.with_(input_gradient=False)
 DEEP = SMALL.with_(layers=3)
@@ -183,3 +183,11 @@ def test_half_the_floor_is_found_but_not_a_clock_jump(speed: float) -> None:
     jumping = peaks() | {"current": Peak(300, 1, 0, [1000, round(1000 * speed)] * 4)}
     assert floor.complaint(SMALL, "forward", jumping, [500] * 5, 1) is not None
     assert (floor.complaint(SMALL, "forward", jumping, [round(1000 / 1.8)] * 5, 1) is None) is (speed > 1)
+
+
+def test_zeros_of_the_input_are_spared_in_the_bound_alone() -> None:
+    """Of the first layer: its product with the input, and the gradient of its weight."""
+    few, measured = DEEP.with_(input_rate=0.1), peaks(current=50_000, weight_gradient=60_000, input_gradient=50_000)
+    assert floor.floor_ns(few, "train", measured) == floor.floor_ns(DEEP, "train", measured)
+    spared = 0.9 * (50_000 + 60_000)
+    assert floor.bound_ns(few, "train", measured) == pytest.approx(floor.floor_ns(few, "train", measured) - spared)
