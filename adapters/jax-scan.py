@@ -19,6 +19,11 @@ from snnbench.backends.jax import Neuron, trained
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "jax"
+VARIANTS = {
+    "default": "lax.scan, a step in each iteration of XLA's loop",
+    "unroll-4": "lax.scan(unroll=4), four steps in each iteration",
+    "unroll-16": "lax.scan(unroll=16), 16 steps in each iteration",
+}
 OWN_DECAYS = True
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
@@ -60,8 +65,10 @@ def neuron(case, variant):
         nothing = jnp.zeros_like(current[0])
         return (nothing, nothing) if case.alpha else nothing
 
+    unroll = {"unroll-4": 4, "unroll-16": 16}.get(variant, 1)
+
     def layer(current, beta=case.beta, threshold=case.threshold):
-        return jax.lax.scan(step_with(beta, threshold), start(current), current)[1]
+        return jax.lax.scan(step_with(beta, threshold), start(current), current, unroll=unroll)[1]
 
     def recurrent(current, own, beta=case.beta, threshold=case.threshold):
         one_step = step_with(beta, threshold)
@@ -71,7 +78,8 @@ def neuron(case, variant):
             state, spikes = one_step(state, x + spikes @ own.T)
             return (state, spikes), spikes
 
-        return jax.lax.scan(recurrent_step, (start(current), jnp.zeros_like(current[0])), current)[1]
+        before = start(current), jnp.zeros_like(current[0])
+        return jax.lax.scan(recurrent_step, before, current, unroll=unroll)[1]
 
     if case.trained_constants:
         return Neuron(lambda neurons: layer, recurrent=lambda neurons: recurrent, constants=partial(trained, case))
