@@ -388,6 +388,52 @@ class Flatten(Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attention(Operation):
+    """Spiking self-attention without a softmax: (Q K^T) V times a `scale`, over the places of each image.
+
+    The entering values are queries, keys and values. Channels are divided among `heads`.
+    """
+
+    channelwise: ClassVar[bool] = False
+
+    heads: int
+    scale: float
+
+    @property
+    def terms(self) -> int:
+        """A term for each place and channel of a head."""
+        return prod(self.shape) // self.heads
+
+    def value(self, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        """The products."""
+        queries, keys, values = map(self._by_head, entering)
+        weights = np.einsum("ihdp,ihdr->ihpr", queries, keys)
+        return self._whole(np.einsum("ihpr,ihdr->ihdp", weights, values))
+
+    def value_of(self, channels: Any, entering: Sequence[Array], parameters: Sequence[Array]) -> Array:
+        """The channels of the whole value: a place attends by all channels of its head."""
+        part: Array = self.value(entering, parameters)[:, channels]
+        return part
+
+    def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
+        """Through each of the three."""
+        queries, keys, values = map(self._by_head, entering)
+        arriving, weights = self._by_head(cotangent), np.einsum("ihdp,ihdr->ihpr", queries, keys)
+        of_weights = np.einsum("ihdp,ihdr->ihpr", arriving, values)
+        return [
+            self._whole(np.einsum("ihpr,ihdr->ihdp", of_weights, keys)),
+            self._whole(np.einsum("ihpr,ihdp->ihdr", of_weights, queries)),
+            self._whole(np.einsum("ihpr,ihdp->ihdr", weights, arriving)),
+        ]
+
+    def _by_head(self, images: Array) -> Array:
+        return images.reshape(len(images), self.heads, self.shape[0] // self.heads, -1)
+
+    def _whole(self, by_head: Array) -> Array:
+        return self.scale * by_head.reshape(-1, *self.shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling(Operation):
     """Each number of an image times a weight of its own, plus a bias of its own if it is `biased`."""
 

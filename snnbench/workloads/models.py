@@ -4,7 +4,8 @@ Spiking-ResNets are those of SpikingJelly (spikingjelly/activation_based/model/s
 7 with stride 2, a maximum pool, four stages of residual blocks whose last neuron comes after the addition, the mean
 over all places, and a linear layer. The SEW-ResNet is that of sew_resnet.py there, with the connection ADD: the last
 neuron of a block comes before the addition, so numbers of spikes enter the next block. `vgg` has pairs of convolutions
-of 3 by 3 before each pool, and `convolutional` has two single ones.
+of 3 by 3 before each pool, and `convolutional` has two single ones. `spikformer` is a small Spikformer (Zhou et al.
+2023): two convolutions with pools make the places of 4 by 4 pixels that attend to each other in two blocks.
 
 Every site of neurons must fire, or a wrong one could pass. So the variance of each current is counted, not measured, by
 the mean square of what enters. It is SPREAD thresholds squared, and where spikes are added as they are, the bias takes
@@ -15,10 +16,12 @@ in deep stages, whose images have a single place.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from math import log2
 from typing import Any
 
 from snnbench.cases.operations import (
     INPUT,
+    Attention,
     Average,
     Convolution,
     Linear,
@@ -94,6 +97,11 @@ class _Parts:
     def last(self) -> str:
         """The name of the last operation."""
         return self.operations[-1].name if self.operations else INPUT
+
+    @property
+    def counted(self) -> tuple[str, float, int, float]:
+        """The last value, its rate, the most spikes at a place and their mean square."""
+        return self.last, self.rate, self.most, self.square if self.most > 1 else self.rate
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -214,11 +222,68 @@ def _plain(groups: tuple[tuple[int, ...], ...]) -> Callable[[_Parts, int], None]
     return build
 
 
+def _spikformer(parts: _Parts, width: int) -> None:
+    """Patches, their positions, and two blocks of self-attention and a perceptron, whose spikes are added."""
+    for number, multiple in enumerate((1, 2), start=1):
+        parts.convolve(f"patches {number}", multiple * width, 3)
+        parts.fire(f"patches {number}")
+        parts.pool(f"patches {number} pool", 2, 2)
+    _added(parts, "positions", lambda: _layer(parts, "positions", parts.channels, 3))
+    for block in (1, 2):
+        _added(parts, f"block {block} attention", partial(_attention, parts, f"block {block}"))
+        _added(parts, f"block {block} perceptron", partial(_perceptron, parts, f"block {block} perceptron"))
+
+
+def _added(parts: _Parts, name: str, branch: Callable[[], None]) -> None:
+    """A branch whose spikes are added to what enters it."""
+    entering, rate, most, square = parts.counted
+    branch()
+    parts.add(Sum, f"{name} sum", (parts.last, entering))
+    parts.most, parts.square = most + 1, RATE + square + 2 * RATE * rate
+    parts.rate = RATE + rate
+
+
+def _layer(parts: _Parts, name: str, channels: int, size: int) -> None:
+    parts.convolve(name, channels, size)
+    parts.fire(name)
+
+
+def _perceptron(parts: _Parts, name: str) -> None:
+    channels = parts.channels
+    _layer(parts, f"{name} 1", EXPANSION * channels, 1)
+    _layer(parts, f"{name} 2", channels, 1)
+
+
+def _attention(parts: _Parts, name: str) -> None:
+    (entering, rate, most, square), channels = parts.counted, parts.channels
+    for part in ("queries", "keys", "values"):
+        parts.rate, parts.most, parts.square = rate, most, square
+        parts.convolve(f"{name} {part}", channels, 1, of=[entering])
+        parts.fire(f"{name} {part}")
+    heads = max(1, channels // CHANNELS_OF_HEAD)
+    scale = ATTENDED / (parts.side**2 * channels / heads * RATE**3)
+    scale = 2.0 ** (round(log2(scale)) - 2) if parts.exact else scale
+    of = [f"{name} {part} neurons" for part in ("queries", "keys", "values")]
+    parts.add(Attention, f"{name} attention", of, heads=heads, scale=scale)
+    parts.fire(f"{name} attention")
+    _layer(parts, f"{name} projection", channels, 1)
+
+
+EXPANSION = 4
+"""Channels of a perceptron's hidden layer, for each that enters."""
+CHANNELS_OF_HEAD = 16
+ATTENDED = 0.69
+"""The mean current of neurons behind an attention, for neurons that each fire at the rate RATE.
+
+The exam has about a quarter of it, because such a current may be many times its mean, and a power of two. Elsewhere a
+power of two would put potentials at the threshold, where some libraries fire and others do not.
+"""
 MODELS: dict[str, Callable[[_Parts, int], None]] = {
     "spiking-resnet18": _residual((2, 2, 2, 2), partial(_block, expansion=1)),
     "spiking-resnet34": _residual((3, 4, 6, 3), partial(_block, expansion=1)),
     "spiking-resnet50": _residual((3, 4, 6, 3), partial(_block, expansion=4)),
     "sew-resnet18": _residual((2, 2, 2, 2), _sew_block),
+    "spikformer": _spikformer,
     "vgg": _plain(((1, 1), (2, 2), (4, 4))),
     "convolutional": _plain(((1,), (2,))),
 }

@@ -35,7 +35,9 @@ from snnbench.workloads import initialisation, lif, models
 NAME = "network"
 PARAMETERS: tuple[str, ...] = ("weight", "bias")
 """The parameters of convolutions, normalisations and the classifier, each with a gradient."""
-ModelName = Literal["spiking-resnet18", "spiking-resnet34", "spiking-resnet50", "sew-resnet18", "vgg", "convolutional"]
+ModelName = Literal[
+    "spiking-resnet18", "spiking-resnet34", "spiking-resnet50", "sew-resnet18", "spikformer", "vgg", "convolutional"
+]
 ImageKind = Literal["mnist", "cifar10", "n-mnist", "dvs128-gesture"]
 Statistics = Literal["batch", "frozen"]
 IMAGES: dict[ImageKind, tuple[int, int, int]] = {

@@ -39,7 +39,7 @@ def test_currents_of_the_exam_are_exact(name: Any) -> None:
     for operation in problem.operations():
         if isinstance(operation, Neurons):
             currents = values[operation.of[0]]
-            assert np.array_equal(16 * currents, np.round(16 * currents)) and np.abs(currents).max() <= 3.5
+            assert np.array_equal(64 * currents, np.round(64 * currents)) and np.abs(currents).max() <= 3.5
 
 
 def test_models_have_the_sites_of_their_papers() -> None:
@@ -48,7 +48,7 @@ def test_models_have_the_sites_of_their_papers() -> None:
         case = SMALL.with_(model=name, width=64, image="cifar10")
         sites[name] = sum(isinstance(operation, Neurons) for operation in network.parts(case).operations)
     resnets = {"spiking-resnet18": 17, "spiking-resnet34": 33, "spiking-resnet50": 49}
-    assert sites == resnets | {"sew-resnet18": 20, "vgg": 6, "convolutional": 2}
+    assert sites == resnets | {"sew-resnet18": 20, "spikformer": 17, "vgg": 6, "convolutional": 2}
     assert SMALL.with_(model="spiking-resnet18", width=64, image="cifar10").neurons == 47_104
     assert SMALL.with_(model="spiking-resnet50", width=64, image="cifar10").neurons == 196_096
 

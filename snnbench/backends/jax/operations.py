@@ -14,6 +14,7 @@ from jax import lax
 from snnbench.backends.operations import NetworkParts, scales
 from snnbench.cases.operations import (
     INPUT,
+    Attention,
     Average,
     Convolution,
     Flatten,
@@ -99,6 +100,8 @@ class Operations:
                 return _reduced(x, 0.0, lax.add, *steps) / operation.divisor
             case Average():
                 return x.mean((2, 3))
+            case Attention():
+                return _attended(operation, entering, self.scaled.get(operation.name, 1.0))
             case Linear():
                 weight, *bias = params
                 return sum(bias, x @ weight.T)
@@ -152,6 +155,13 @@ def _normalised(operation: Normalisation, x: jax.Array, weight: jax.Array, bias:
     else:
         variance = jnp.full((1, 1, 1, 1), operation.variance, x.dtype)
     return x * (lax.rsqrt(variance + operation.epsilon) * weight[:, None, None]) + bias[:, None, None]
+
+
+def _attended(operation: Attention, entering: list[jax.Array], scale: float) -> jax.Array:
+    heads = operation.heads, operation.shape[0] // operation.heads
+    queries, keys, values = (each.reshape(len(each), *heads, -1) for each in entering)
+    by_head = values @ (keys.mT @ queries)
+    return (by_head * (operation.scale * scale)).reshape(-1, *operation.shape)
 
 
 def _maximum(operation: MaximumPool, x: jax.Array) -> jax.Array:

@@ -15,6 +15,7 @@ from torch import nn
 from snnbench.backends.operations import NetworkParts, scales
 from snnbench.cases.operations import (
     INPUT,
+    Attention,
     Average,
     Convolution,
     Flatten,
@@ -203,6 +204,20 @@ def _own(neurons: int, weight: torch.Tensor) -> nn.Linear:
     return own
 
 
+class _Attention(nn.Module):  # type: ignore[misc]  # torch has no types here
+    """Spiking self-attention over the places of images, times a `scale`."""
+
+    def __init__(self, operation: Attention, scale: float) -> None:
+        super().__init__()
+        self.heads, self.scale, self.shape = operation.heads, operation.scale * scale, operation.shape
+
+    def forward(self, *entering: torch.Tensor) -> torch.Tensor:
+        """The products of queries, keys and values."""
+        queries, keys, values = (each.flatten(2).unflatten(1, (self.heads, -1)) for each in entering)
+        by_head = values @ (keys.mT @ queries)
+        return (by_head * self.scale).reshape(-1, *self.shape)
+
+
 class _Scaling(nn.Module):  # type: ignore[misc]  # torch has no types here
     """Each number of an image times one of `weight`, plus one of `bias` if it is `biased`."""
 
@@ -236,6 +251,8 @@ def _module(operation: Operation, parameters: Sequence[torch.Tensor], scale: flo
             return nn.MaxPool2d(operation.size, operation.stride, operation.padding)
         case WindowSum():
             return _window_sum(operation)
+        case Attention():
+            return _Attention(operation, scale)
         case Average():
             return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
         case Linear():

@@ -14,6 +14,7 @@ import torch
 
 from snnbench.backends.torch.operations import _module
 from snnbench.cases.operations import (
+    Attention,
     Average,
     Convolution,
     Flatten,
@@ -37,6 +38,12 @@ def convolution(shape: tuple[int, ...], size: tuple[int, ...], **options: Any) -
     axes = len(size)
     every: dict[str, Any] = {"stride": (1,) * axes, "padding": (0,) * axes, "dilation": (1,) * axes} | options
     return Convolution(name="x", of=("a",), shape=shape, inputs=CHANNELS, size=size, **every)
+
+
+def _attended(queries: Any, keys: Any, values: Any, subscripts: str) -> Any:
+    return 0.25 * torch.einsum(subscripts, *(each.flatten(2) for each in (queries, keys, values))).reshape(
+        queries.shape
+    )
 
 
 CASES: dict[str, tuple[Operation, Callable[..., Any]]] = {
@@ -84,6 +91,14 @@ CASES: dict[str, tuple[Operation, Callable[..., Any]]] = {
     ),
     "average": (Average(name="x", of=("a",), shape=(CHANNELS,)), lambda x: x.mean((2, 3))),
     "sum": (Sum(name="x", of=("a", "b"), shape=IMAGE), lambda x, y: x + y),
+    "attention": (
+        Attention(name="x", of=("a", "b", "c"), shape=IMAGE, heads=1, scale=0.25),
+        lambda q, k, v: _attended(q, k, v, "idp,idr,ier->iep"),
+    ),
+    "attention of a head for each channel": (
+        Attention(name="x", of=("a", "b", "c"), shape=IMAGE, heads=CHANNELS, scale=0.25),
+        lambda q, k, v: _attended(q, k, v, "idp,idr,idr->idp"),
+    ),
     "linear": (Linear(name="x", of=("a",), shape=(4,), inputs=CHANNELS), F.linear),
     "no bias": (Linear(name="x", of=("a",), shape=(4,), inputs=CHANNELS, biased=False), F.linear),
     "flatten": (Flatten(name="x", of=("a",), shape=(math.prod(IMAGE),)), lambda x: x.flatten(1)),
@@ -146,11 +161,12 @@ def test_some_images_by_themselves_are_equal(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in CASES if name != "sum"])
 def test_module_of_pytorch_has_the_value(name: str) -> None:
     operation, _ = CASES[name]
-    (entering,), parameters, _ = drawn(name)
+    entering, parameters, _ = drawn(name)
     module = _module(operation, [torch.tensor(array) for array in parameters], 3.0)
     assert [each for each, _ in module.named_parameters()] == list(operation.parameters)
-    value = module(torch.tensor(entering)).detach()
-    expected = operation.value([entering], [3.0 * array for array in parameters])
+    value = module(*map(torch.tensor, entering)).detach()
+    expected = operation.value(entering, [3.0 * array for array in parameters])
+    expected = 3.0 * expected if isinstance(operation, Attention) else expected
     np.testing.assert_allclose(value, expected, atol=1e-11)
 
 
