@@ -29,10 +29,9 @@ Value = tuple[str, tuple[int, ...]]
 
 
 def keep(path: Path, graph: Graph) -> graphs.Graph:
-    """The converted graph, whose numbers are then kept under the home folder. Raises GraphError."""
-    conversion = _Conversion(graph)
+    """The converted graph, whose numbers and file are then kept under the home folder. Raises GraphError."""
     try:
-        conversion.run()
+        conversion = _converted(graph)
     except GraphError as error:
         raise GraphError(f"{path}: {error}") from error
     content = io.BytesIO()
@@ -40,9 +39,10 @@ def keep(path: Path, graph: Graph) -> graphs.Graph:
     np.savez(content, **kept)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     name = re.sub(r"[^\w.-]", "-", path.stem)[:100] or "graph"
-    converted = graphs.Graph(name, digest, graph.input_shape, tuple(conversion.operations.values()))
-    converted.path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(converted.path, content.getvalue())
+    converted = graphs.Graph(name, digest, conversion.input_shape, tuple(conversion.operations.values()))
+    for kept_as, data in ((converted.path, content.getvalue()), (converted.file, path.read_bytes())):
+        kept_as.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(kept_as, data)
     return graphs.parse(converted.text())
 
 
@@ -78,11 +78,25 @@ def stateless(node: Node, name: str, value: Value) -> tuple[Operation, dict[str,
     raise GraphError(f"node {node.name!r}: a {node.kind} has a state")
 
 
+def _converted(graph: Graph) -> "_Conversion":
+    """The conversion of a graph. Exporters write axes of time and batch before the input's own: these are left out."""
+    misfit: GraphError | None = None
+    for first in range(len(graph.input_shape)):
+        conversion = _Conversion(graph, graph.input_shape[first:])
+        try:
+            conversion.run()
+        except GraphError as error:
+            misfit = misfit or error
+            continue
+        return conversion
+    raise misfit or GraphError("its input has no shape")
+
+
 class _Conversion:
     """The operations and numbers of a graph so far, and the value of each node."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, input_shape: tuple[int, ...]) -> None:
+        self.graph, self.input_shape = graph, input_shape
         self.operations: dict[str, Operation] = {}
         self.numbers: dict[str, Array] = {}
         self.values: dict[str, Value] = {}
@@ -91,7 +105,7 @@ class _Conversion:
         """Convert all nodes. Raises GraphError."""
         for node in self.graph.nodes:
             if node.kind == "Input":
-                self.values[node.name] = INPUT, self.graph.input_shape
+                self.values[node.name] = INPUT, self.input_shape
             elif node.kind == "Output":
                 self._end(node)
             elif node.kind in (*SITES, *INTEGRATORS):
@@ -174,7 +188,8 @@ class _Conversion:
 
     def _end(self, node: Node) -> None:
         of, shape = self._entering(node)
-        if _without_ones(self.graph.output_shape) != _without_ones(shape):
+        given, expected = _without_ones(self.graph.output_shape), _without_ones(shape)
+        if given[len(given) - len(expected) :] != expected:
             raise GraphError(f"its output has the shape {shape}, not that of Output, {self.graph.output_shape}")
         is_last = bool(self.operations) and next(reversed(self.operations)) == of
         if not is_last:

@@ -5,6 +5,7 @@
         machine.json      facts of the machine
         records.jsonl     one record a line
         environments.json installed versions, by environment key
+        importers.json    what the libraries' own importers make of the NIR graphs, if there are some
 
 A recording can be read at any moment, also while it is written. A line torn by a kill or a full disk is not a record;
 its cell is run again.
@@ -25,6 +26,7 @@ from snnbench.recording.record import Record, RecordingError, loaded, parse
 from snnbench.worker.contention import CONTENDED_CPUS, others_cpus
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
+IMPORTERS = "importers.json"
 FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
 
 

@@ -8,21 +8,27 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.discovery import discover
 from snnbench.cases.case import Case, Dtype, Precision, Reset, Surrogate
 from snnbench.conformance import graph as graphs
 from snnbench.conformance import network
-from snnbench.environments import store
+from snnbench.environments import Env, store
 from snnbench.environments.interpreters import Interpreter, place_of, unmanaged
 from snnbench.environments.uv_program import EnvironmentFailed
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
-from snnbench.recording.conformance import Conformance, Row
+from snnbench.recording.conformance import Conformance, Row, write
+from snnbench.recording.reading import IMPORTERS, Recording
 from snnbench.recording.record import Record
 from snnbench.run.local import execute
+from snnbench.run.request import RunRequest
 from snnbench.run.setup import RunContext, Setup
 from snnbench.run.store import InMemory
 from snnbench.worker.messages import ImportRequest
+from snnbench.workloads import nir
 
+SAMPLES = 4
+"""Samples of a recording's case that importers run, at most: they are not timed."""
 PACKAGES = ("nir", "nirtorch", "torch", "jax", "numpy")
 """Packages that importers work with, besides the library itself."""
 
@@ -126,6 +132,41 @@ def examine(request: Examination, say: Callable[[str], None]) -> Conformance:
         graphs={name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in by_name.items()},
         **asdict(request.given),
     )
+
+
+def beside(request: RunRequest, recording: Recording, say: Callable[[str], None]) -> None:
+    """Add to a recording of NIR graphs what its libraries' own importers make of them, unless it is there."""
+    cases = list(dict.fromkeys(each.case for each in recording.records if isinstance(each.case, nir.Case)))
+    if not cases or (recording.folder / IMPORTERS).exists():
+        return
+    files, steps = [], list(dict.fromkeys(case.dt for case in cases))
+    for whole in dict.fromkeys(case.whole for case in cases):
+        try:
+            for dt in steps:
+                network.check(graphs.read(whole.file), dt)
+            files.append(whole.file)
+        except graphs.GraphError as error:
+            say(f"importers on {whole.name}: {str(error).removeprefix(f'{whole.file}: ')}")
+    known, measured = discover(request.adapter_files), {each.library for each in recording.records}
+    adapters = [known[name] for name in sorted(measured) if name in known and known[name].imports_nir]
+    if files and adapters:
+        first = cases[0]
+        given = network.Input(
+            time_steps=first.time_steps,
+            batch=min(SAMPLES, first.batch),
+            seed=first.seed,
+            rate=first.input_rate,
+            amplitude=first.amplitude,
+        )
+        examination = Examination(
+            files=files,
+            steps_s=steps,
+            adapters=adapters,
+            given=given,
+            timeout_s=request.config.protocol.timeout_seconds,
+            managed=request.env is Env.managed,
+        )
+        write(recording.folder / IMPORTERS, examine(examination, say))
 
 
 def _case(request: Examination, file: Path, dt: float) -> GraphCase:

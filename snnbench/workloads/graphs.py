@@ -86,6 +86,11 @@ class Graph:
         """The file of its numbers."""
         return home() / FOLDER / f"{self.digest}.npz"
 
+    @property
+    def file(self) -> Path:
+        """A copy of its NIR file."""
+        return home() / FOLDER / self.digest / f"{self.name}.nir"
+
     def text(self) -> str:
         """The text of `parse`."""
         head = f"{self.name}@{self.digest} input {_sizes(self.input_shape)}"

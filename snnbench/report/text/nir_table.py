@@ -1,11 +1,13 @@
 """The output of `snnbench nir`: a row for each graph, time step and library, as a report, CSV and JSON."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from snnbench.conformance.network import BUSIEST
-from snnbench.recording.conformance import Conformance, Row
+from snnbench.recording.conformance import Conformance, Row, read
+from snnbench.recording.reading import IMPORTERS
+from snnbench.report.overview import Overview
 from snnbench.report.section import Report, Section, Table
 from snnbench.report.text.table import to_csv
 
@@ -37,6 +39,21 @@ def report(conformance: Conformance, is_brief: bool = False) -> Report:
         about=title(conformance),
         sections=[Section("verdicts", "", tables=tables, closing=LEGEND, remarks=explanations(conformance.rows))],
         ending=[f"{len(words)} rows: {counts}"],
+    )
+
+
+def sections(overview: Overview) -> Iterator[Section]:
+    """The verdicts on the importers beside a recording of NIR graphs, and their causes."""
+    path = overview.recording.folder / IMPORTERS
+    if not path.exists():
+        return
+    rows = read(path).rows
+    yield Section(
+        "importers",
+        "What the libraries' own importers make of the graphs",
+        tables=[verdicts(rows)],
+        closing=LEGEND[:2],
+        remarks=explanations(rows),
     )
 
 
