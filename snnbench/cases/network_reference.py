@@ -1,7 +1,7 @@
 """The reference of a network of operations: all values from the images on, and all gradients, in NumPy, float64."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,27 +43,44 @@ def trace(problem: Graph, operation: Neurons, current: Array, time_steps: int, p
     return reference.forward(_by_step(current, time_steps), problem.neuron(operation), recurrent=_own(parameters))
 
 
-def run_back(problem: Graph, values: Mapping[str, Array], cotangent: Array) -> list[Array]:
-    """The gradients of all parameters in order, for the cotangent [T, B, classes] of the last operation's value."""
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """The gradients of all parameters in order, the sizes of their sums, and what arrives at each value."""
+
+    gradients: list[Array]
+    sizes: list[float]
+    arriving: dict[str, Array]
+
+
+def run_back(problem: Graph, values: Mapping[str, Array], cotangent: Array) -> Backward:
+    """All gradients for the cotangent [T, B, classes] of the last operation's value."""
     operations, parameters, steps = problem.operations(), problem.parameters(), len(cotangent)
-    arriving: dict[str, Array | float] = {operations[-1].name: cotangent.reshape(-1, *cotangent.shape[2:])}
+    arriving: dict[str, Array] = {operations[-1].name: cotangent.reshape(-1, *cotangent.shape[2:])}
     gradients: dict[str, list[Array]] = {}
+    sizes: dict[str, list[float]] = {}
     for operation in reversed(operations):
         entering = [values[name] for name in operation.of]
         own = [each.astype(np.float64) for each in parameters.get(operation.name, ())]
-        upstream = np.asarray(arriving[operation.name])
+        upstream = arriving[operation.name]
         if isinstance(operation, Neurons):
             of_site, neuron = trace(problem, operation, entering[0], steps, own), problem.neuron(operation)
-            back_by_step = reference.backward(_by_step(upstream, steps), of_site, neuron, recurrent=_own(own))
-            back = [back_by_step.reshape(entering[0].shape)]
+            by_step = reference.backward(_by_step(upstream, steps), of_site, neuron, recurrent=_own(own))
+            back = [by_step.reshape(entering[0].shape)]
             if operation.recurrent:
-                gradients[operation.name] = [recurrence.own_gradient(back_by_step, of_site.spikes)]
+                gradients[operation.name] = [recurrence.own_gradient(by_step, of_site.spikes)]
+                sizes[operation.name] = [recurrence.own_size(by_step, of_site.spikes)]
         else:
             gradients[operation.name] = operation.gradients(entering, own, upstream)
+            sizes[operation.name] = operation.gradient_sizes(entering, own, upstream)
             back = operation.backward(entering, own, upstream)
         for name, gradient in zip(operation.of, back, strict=True):
-            arriving[name] = arriving.get(name, 0.0) + gradient
-    return [gradient for operation in operations for gradient in gradients.get(operation.name, [])]
+            arriving[name] = arriving[name] + gradient if name in arriving else gradient
+    ordered = [each.name for each in operations]
+    return Backward(
+        [each for name in ordered for each in gradients.get(name, [])],
+        [each for name in ordered for each in sizes.get(name, [])],
+        arriving,
+    )
 
 
 def _by_step(images: Array, steps: int) -> Array:

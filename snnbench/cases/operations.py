@@ -459,6 +459,10 @@ class Scaling(Operation):
         of_weight = (cotangent * entering[0]).sum(0)
         return [of_weight, cotangent.sum(0)] if self.biased else [of_weight]
 
+    def gradient_sizes(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[float]:
+        """The size of the terms: sums over images cancel."""
+        return _of_terms(self.gradients([entering[0] ** 2], parameters, cotangent**2))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear(Operation):
@@ -493,6 +497,15 @@ class Linear(Operation):
         """Sums over images."""
         of_weight = cotangent.T @ entering[0]
         return [of_weight, cotangent.sum(0)] if self.biased else [of_weight]
+
+    def gradient_sizes(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[float]:
+        """The size of the terms: sums over images cancel."""
+        return _of_terms(self.gradients([entering[0] ** 2], parameters, cotangent**2))
+
+
+def _of_terms(squares: Sequence[Array]) -> list[float]:
+    """The norm of sums whose terms, squared, have these sums, if the signs of the terms were random."""
+    return [float(np.sqrt(each.sum())) for each in squares]
 
 
 def _broadcast(by_channel: Array, axes: int = 2) -> Array:

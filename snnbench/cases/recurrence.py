@@ -34,6 +34,11 @@ def own_gradient(gradient: NDArray[Any], spikes: NDArray[Any]) -> NDArray[np.flo
     return products
 
 
+def own_size(gradient: NDArray[Any], spikes: NDArray[Any]) -> float:
+    """The norm of dL/dR if the signs of its terms were random."""
+    return float(np.sqrt(own_gradient(gradient**2, spikes**2).sum()))
+
+
 def given_own(
     current: NDArray[Any], spikes: NDArray[Any], cotangent: NDArray[Any], gradient: NDArray[Any], own: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

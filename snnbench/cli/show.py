@@ -58,6 +58,8 @@ def show(
     from snnbench.report.text import cell_description
     from snnbench.run.progress import say
 
+    if nir and not code:
+        raise typer.BadParameter("a graph has no cell to show; with --code its network in a library is printed")
     if nir:
         _print_code(*_of_graph(cell, {"graph": nir, "dt": dt, "profile": profile}, adapter))
         return

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import keyword
 import re
 from collections.abc import Sequence
 from textwrap import indent
@@ -58,6 +59,8 @@ def body(adapter: Adapter, variant: Variant, problem: Graph) -> str:
         if reason := variant.refusal(problem.neuron(site)):
             raise NoCode(f"{adapter.name}: {site.name}: {reason}")
     found = {site.name: parts(adapter, variant, problem.neuron(site)) for site in sites}
+    if any(each.kind not in ("Neuron", "SteppedNeuron") for each in found.values()):
+        raise NoCode(f"{adapter.name}: its adapter builds a whole network of its own")
     is_stepped = any(each.kind == "SteppedNeuron" for each in found.values())
     if is_stepped and any(isinstance(each, Integrator) or (each in sites and each.recurrent) for each in operations):
         raise NoCode(f"{adapter.name}: step by step, code is made for graphs without recurrence and integrators")
@@ -68,8 +71,8 @@ def body(adapter: Adapter, variant: Variant, problem: Graph) -> str:
         imports_in_order(["import numpy", "import torch", *imports]),
         f'weights = {{name: torch.from_numpy(array) for name, array in numpy.load("{file_of(problem)}").items()}}',
         *texts,
-        _modules(operations),
-        _sites(sites, found, makers),
+        _modules(operations, named),
+        _sites(sites, found, makers, named),
         (_stepped if is_stepped else _network)(problem, variant, named),
         _main(problem, variant),
     ]
@@ -80,12 +83,18 @@ def _names(operations: Sequence[Operation]) -> dict[str, str]:
     """A variable for each value."""
     names = {INPUT: "x"}
     for operation in operations:
-        plain = re.sub(r"\W", "_", operation.name)
-        names[operation.name] = f"node_{plain}" if not plain.isidentifier() or plain in RESERVED else plain
+        plain = re.sub(r"[^a-zA-Z0-9_]", "_", operation.name)
+        plain = plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"node_{plain}"
+        while plain in (*RESERVED, *names.values()):
+            plain += "_"
+        names[operation.name] = plain
     return names
 
 
-RESERVED = ("x", "leads", "weights", "modules", "sites", "network", "spikes", "potentials", "torch", "numpy", "states")
+RESERVED = (
+    *("x", "leads", "weights", "modules", "scalings", "sites", "network", "spikes", "potentials", "states"),
+    *("outputs", "torch", "numpy"),
+)
 
 
 def _makers(
@@ -110,11 +119,11 @@ def _makers(
     return makers, list(texts.values())
 
 
-def _modules(operations: Sequence[Operation]) -> str:
+def _modules(operations: Sequence[Operation], named: dict[str, str]) -> str:
     """The modules with parameters, and how they get their weights."""
-    lines = ["modules = torch.nn.ModuleDict()"]
+    lines = ["modules = {}"]
     for each in operations:
-        key = _key(each)
+        key = named[each.name]
         match each:
             case Convolution():
                 sizes = f"{each.size}, {each.stride}, {each.padding}, {each.dilation}, bias={each.biased}"
@@ -136,11 +145,11 @@ def _modules(operations: Sequence[Operation]) -> str:
     return "\n".join(lines)
 
 
-def _sites(sites: list[Neurons], found: dict[str, Parts], makers: dict[str, str]) -> str:
+def _sites(sites: list[Neurons], found: dict[str, Parts], makers: dict[str, str], named: dict[str, str]) -> str:
     """The neurons of each site, the number by which they take their current, and the call that resets them."""
     lines = []
     for site in sites:
-        given = f'modules["{_key(site)}"]' if site.recurrent else str(site.count)
+        given = f'modules["{named[site.name]}"]' if site.recurrent else str(site.count)
         decays = f', weights["{site.name}.{OWN_DECAYS}"]' if _reads_decays(found[site.name]) else ""
         lines.append(f'    "{site.name}": {makers[site.name]}({given}{decays}),')
     return "\n".join(["sites = {", *lines, "}"])
@@ -148,11 +157,6 @@ def _sites(sites: list[Neurons], found: dict[str, Parts], makers: dict[str, str]
 
 def _reads_decays(found: Parts) -> bool:
     return OWN_DECAYS in set().union(*map(names, (*found.definitions, *found.fields.values())))
-
-
-def _key(operation: Operation) -> str:
-    """The name of a module, which has no dots."""
-    return operation.name.replace(".", "_")
 
 
 def _called(function: str) -> str:
@@ -163,7 +167,7 @@ def _called(function: str) -> str:
 def _value(operation: Operation, named: dict[str, str]) -> str:
     """The expression of an operation that is no site."""
     entering = [named[name] for name in operation.of]
-    key = _key(operation)
+    key = named[operation.name]
     match operation:
         case Convolution() | Linear():
             return f'modules["{key}"]({entering[0]})'

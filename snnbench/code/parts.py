@@ -35,7 +35,9 @@ def parts(adapter: Adapter, variant: Variant, case: Case) -> Parts:
     """The adapter's code for a case. Raises NoCode."""
     tree = Specialiser(case, variant.built_as).visit(ast.parse(adapter.path.read_text(encoding="utf-8-sig")))
     functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
-    made = functions.get("neuron") or functions["build"]
+    made = functions.get("neuron") or functions.get("build")
+    if made is None:
+        raise NoCode(f"{adapter.name}: its adapter has no function neuron or build")
     others = [each for each in tree.body if _defines(each) and each is not made]
     *definitions, last = pruned([*_formulas(), *others, *made.body])
     match last:

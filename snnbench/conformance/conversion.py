@@ -39,7 +39,11 @@ def keep(path: Path, graph: Graph) -> graphs.Graph:
     np.savez(content, **kept)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     name = re.sub(r"[^\w.-]", "-", path.stem)[:100] or "graph"
+    if min((*conversion.input_shape, *(size for each in conversion.operations.values() for size in each.shape))) < 1:
+        raise GraphError(f"{path}: it has an axis without any number")
     converted = graphs.Graph(name, digest, conversion.input_shape, tuple(conversion.operations.values()))
+    if len(converted.text()) > graphs.TEXT_LIMIT:
+        raise GraphError(f"{path}: it has too many nodes: their text is over {graphs.TEXT_LIMIT:,} characters")
     for kept_as, data in ((converted.path, content.getvalue()), (converted.file, path.read_bytes())):
         kept_as.parent.mkdir(parents=True, exist_ok=True)
         replace_file(kept_as, data)
@@ -58,7 +62,8 @@ def stateless(node: Node, name: str, value: Value) -> tuple[Operation, dict[str,
             weight = given["weight"]
             if weight.ndim != 2 or shape != weight.shape[1:]:
                 raise _misfit(node, shape)
-            arrays = {"weight": weight} | ({"bias": np.ravel(given["bias"])} if "bias" in given else {})
+            bias = {"bias": np.broadcast_to(np.ravel(given["bias"]), weight.shape[:1])} if "bias" in given else {}
+            arrays = {"weight": weight} | bias
             options = {"shape": weight.shape[:1], "inputs": weight.shape[1], "biased": "bias" in given}
             return Linear(**operation, **options), arrays
         case "Scale":
@@ -67,12 +72,15 @@ def stateless(node: Node, name: str, value: Value) -> tuple[Operation, dict[str,
         case "Conv1d" | "Conv2d":
             return _convolution(node, operation, shape)
         case "SumPool2d" | "AvgPool2d":
-            size, stride, padding = (_sizes(node, key, 2) for key in ("kernel_size", "stride", "padding"))
+            size, stride = _sizes(node, "kernel_size", 2, 1), _sizes(node, "stride", 2, 1)
+            padding = _sizes(node, "padding", 2, 0)
+            if any(2 * around > length for around, length in zip(padding, size, strict=True)):
+                raise GraphError(f"node {node.name!r}: padding {padding} is over half of the kernel {size}")
             leaving = _leaving(node, shape, size, stride, padding, (1, 1))
             options = {"size": size, "stride": stride, "padding": padding, "is_mean": node.kind == "AvgPool2d"}
             return WindowSum(**operation, shape=(shape[0], *leaving), **options), {}
         case "Flatten":
-            start, end = (int(given[key]) % len(shape) for key in ("start_dim", "end_dim"))
+            start, end = (_axis(node, key, len(shape)) for key in ("start_dim", "end_dim"))
             flat = (*shape[:start], int(np.prod(shape[start : end + 1])), *shape[end + 1 :])
             return Flatten(**operation, shape=flat), {}
     raise GraphError(f"node {node.name!r}: a {node.kind} has a state")
@@ -100,24 +108,35 @@ class _Conversion:
         self.operations: dict[str, Operation] = {}
         self.numbers: dict[str, Array] = {}
         self.values: dict[str, Value] = {}
+        self.output = ""
 
     def run(self) -> None:
         """Convert all nodes. Raises GraphError."""
         for node in self.graph.nodes:
-            if node.kind == "Input":
-                self.values[node.name] = INPUT, self.input_shape
-            elif node.kind == "Output":
-                self._end(node)
-            elif node.kind in (*SITES, *INTEGRATORS):
-                self.values[node.name] = self._neurons(node)
-            else:
-                if int(node.parameters.get("groups", 1)) > 1:
-                    raise GraphError(f"node {node.name!r}: a {node.kind} with groups is not timed")
-                name = self._name(node.name)
-                operation, arrays = stateless(node, name, self._entering(node))
-                self.values[node.name] = self._add(operation, arrays)
+            try:
+                self._take(node)
+            except GraphError:
+                raise
+            except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+                raise GraphError(f"node {node.name!r}: {str(error).splitlines()[0]}") from error
+        used = {name for operation in self.operations.values() for name in operation.of}
+        if unused := [name for name in self.operations if name not in used and name != self.output]:
+            raise GraphError(f"node {unused[0]!r}: nothing of it reaches Output")
         if not any(isinstance(operation, Site) for operation in self.operations.values()):
             raise GraphError("it has no spiking neurons, which a library could fill")
+
+    def _take(self, node: Node) -> None:
+        if node.kind == "Input":
+            self.values[node.name] = INPUT, self.input_shape
+        elif node.kind == "Output":
+            self._end(node)
+        elif node.kind in (*SITES, *INTEGRATORS):
+            self.values[node.name] = self._neurons(node)
+        else:
+            if node.kind.startswith("Conv") and int(node.parameters["groups"]) > 1:
+                raise GraphError(f"node {node.name!r}: a {node.kind} with groups is not timed")
+            operation, arrays = stateless(node, self._name(node.name), self._entering(node))
+            self.values[node.name] = self._add(operation, arrays)
 
     def _add(self, operation: Operation, arrays: dict[str, Array]) -> Value:
         self.operations[operation.name] = operation
@@ -141,18 +160,16 @@ class _Conversion:
         if "tau_mem" in given:
             given["tau"] = given.pop("tau_mem")
         self._require(node, given)
-        back = node.back
+        back = _back(node, node.back, shape) if node.back is not None else {}
         adds = bool(np.any(given.get("v_leak", 0.0) != given.get("v_reset", 0.0)))
-        adds |= back is not None and bool(np.any(back.parameters.get("bias", 0.0)))
+        adds |= bool(np.any(back.get("back", 0.0)))
         name = self._name(node.name)
-        of = self._current(node, name, (of, shape), given, adds)
+        of = self._current(node, name, (of, shape), {**given, "back": back.get("back", np.zeros(()))}, adds)
         spans = {key: (float(given[key].min()), float(given[key].max())) for key in ("tau", "tau_syn") if key in given}
         options: dict[str, Any] = {"name": name, "of": (of,), "shape": shape, "kind": node.kind} | spans
         if node.kind in INTEGRATORS:
             return self._add(Leaky(**options), given)
-        if back is not None:
-            given |= _back(node, back, int(np.prod(shape)))
-        return self._add(Site(**options, recurrent=back is not None), given)
+        return self._add(Site(**options, recurrent=bool(back)), given | back)
 
     def _require(self, node: Node, given: dict[str, Array]) -> None:
         """Raise GraphError for constants that no neuron of a case has."""
@@ -189,13 +206,14 @@ class _Conversion:
     def _end(self, node: Node) -> None:
         of, shape = self._entering(node)
         given, expected = _without_ones(self.graph.output_shape), _without_ones(shape)
-        if given[len(given) - len(expected) :] != expected:
+        if given != expected and (not expected or given[-len(expected) :] != expected):
             raise GraphError(f"its output has the shape {shape}, not that of Output, {self.graph.output_shape}")
         is_last = bool(self.operations) and next(reversed(self.operations)) == of
         if not is_last:
             raise GraphError(f"node {node.name!r}: what comes out is not the value of the last node")
         if len(shape) > 1:
-            self._add(Flatten(name=self._name("output"), of=(of,), shape=(int(np.prod(shape)),)), {})
+            of, _ = self._add(Flatten(name=self._name("output"), of=(of,), shape=(int(np.prod(shape)),)), {})
+        self.output = of
 
     def _name(self, name: str) -> str:
         """A name without signs that a text has its own use for, which no operation has."""
@@ -211,7 +229,7 @@ def _convolution(node: Node, options: dict[str, Any], shape: tuple[int, ...]) ->
     weight = _whole(weight, int(given["groups"]))
     if weight.ndim != rank + 2 or len(shape) != rank + 1 or shape[0] != weight.shape[1]:
         raise _misfit(node, shape)
-    size, dilation, stride = weight.shape[2:], _sizes(node, "dilation", rank), _sizes(node, "stride", rank)
+    size, dilation, stride = weight.shape[2:], _sizes(node, "dilation", rank, 1), _sizes(node, "stride", rank, 1)
     spans = tuple((length - 1) * step + 1 for length, step in zip(size, dilation, strict=True))
     padding = _padding(node, spans, stride)
     leaving = _leaving(node, shape, size, stride, padding, dilation)
@@ -238,7 +256,7 @@ def _padding(node: Node, spans: tuple[int, ...], stride: tuple[int, ...]) -> tup
         if padding != "same" or set(stride) != {1} or any(span % 2 == 0 for span in spans):
             raise GraphError(f"node {node.name!r}: padding {padding!r} is not read here; write it as numbers")
         return tuple(span // 2 for span in spans)
-    return _sizes(node, "padding", len(spans))
+    return _sizes(node, "padding", len(spans), 0)
 
 
 def _leaving(
@@ -260,14 +278,16 @@ def _leaving(
     return leaving
 
 
-def _back(node: Node, back: Node, neurons: int) -> dict[str, Array]:
-    """The weights [N, N] of a neuron's own spikes, and what else comes with them."""
+def _back(node: Node, back: Node, shape: tuple[int, ...]) -> dict[str, Array]:
+    """The weights [N, N] of a neuron's own spikes, and what else comes with them, in the shape of the neurons."""
+    neurons = int(np.prod(shape))
     if back.kind == "Scale":
         return {"recurrent": np.diag(np.broadcast_to(np.ravel(back.parameters["scale"]), neurons))}
     weight = back.parameters["weight"]
     if weight.shape != (neurons, neurons):
         raise GraphError(f"node {back.name!r}: a weight of shape {weight.shape} does not fit {neurons} neurons")
-    return {"recurrent": weight} | ({"back": np.ravel(back.parameters["bias"])} if "bias" in back.parameters else {})
+    bias = np.broadcast_to(np.ravel(back.parameters.get("bias", 0.0)), neurons).reshape(shape)
+    return {"recurrent": weight} | ({"back": bias} if "bias" in back.parameters else {})
 
 
 def _fits(operation: Operation, given: dict[str, Array]) -> bool:
@@ -287,9 +307,19 @@ def _fitting(node: Node, key: str, shape: tuple[int, ...]) -> Array:
     return np.asarray(array.flat[0]) if (array == array.flat[0]).all() else array
 
 
-def _sizes(node: Node, key: str, rank: int) -> tuple[int, ...]:
+def _sizes(node: Node, key: str, rank: int, least: int) -> tuple[int, ...]:
+    """Whole numbers of a parameter, one for each axis. Raises GraphError for one below the `least`."""
     numbers = np.broadcast_to(node.parameters[key], rank)
+    if (numbers < least).any() or (numbers != np.round(numbers)).any():
+        raise GraphError(f"node {node.name!r}: {key} should be whole numbers from {least} on, not {numbers.tolist()}")
     return tuple(int(each) for each in numbers)
+
+
+def _axis(node: Node, key: str, axes: int) -> int:
+    axis = int(node.parameters[key])
+    if not -axes <= axis < axes:
+        raise GraphError(f"node {node.name!r}: {key} {axis} is no axis of a value with {axes}")
+    return axis % axes
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

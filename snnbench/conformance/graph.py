@@ -9,6 +9,7 @@ Docs: https://neuroir.org/docs/primitives.html
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.exits import UserError
-from snnbench.suggestions import unknown
 
 Array = NDArray[np.float64]
 
@@ -119,17 +119,24 @@ class _Parts:
 def read(path: Path) -> Graph:
     """The graph in the file at `path`. Raises GraphError."""
     parts = _Parts(path, {}, [], set())
+    if path.is_dir():
+        raise GraphError(f"{path}: no NIR graph but a folder; expected a file of nir.write()")
     try:
         with h5py.File(path, "r") as file:
             _take_in(parts, file["node"], "")
+    except GraphError:
+        raise
     except FileNotFoundError:
         raise GraphError(f"{path}: no such file") from None
-    except (OSError, KeyError, AttributeError, TypeError) as error:
-        reason = str(error).strip("'\"").splitlines()[0]
+    except (OSError, KeyError, AttributeError, TypeError, ValueError, IndexError) as error:
+        reason = str(error).strip("'\"").splitlines()[0].partition(" (")[0]
         raise GraphError(f"{path}: no NIR graph: {reason}; expected a file of nir.write()") from error
+    parts.edges = list(dict.fromkeys(parts.edges))
     for start, end in parts.edges:
         if start not in parts.nodes or end not in parts.nodes:
             raise GraphError(f"{path}: the edge from {start!r} to {end!r} has an end without a node")
+        if parts.nodes[start].kind == "Output" and start not in parts.doors:
+            raise GraphError(f"{path}: the edge from {start!r} to {end!r} begins at the graph's Output")
     _open_doors(parts)
     _close_loops(parts)
     return _ordered(parts)
@@ -145,6 +152,8 @@ def _take_in(parts: _Parts, group: Any, prefix: str) -> tuple[str, str]:
             parts.doors.update(inner[name])
             continue
         node = _node(parts.path, f"{prefix}{name}", item)
+        if node.name in parts.nodes:
+            raise GraphError(f"{parts.path}: two nodes have the name {node.name!r}, one of them in a graph of its own")
         parts.nodes[node.name] = node
         ends.get(node.kind, []).append(node.name)
     if any(len(names) != 1 for names in ends.values()):
@@ -162,7 +171,8 @@ def _node(path: Path, name: str, group: Any) -> Node:
     kind = _text(group["type"][()])
     if kind not in PARAMETERS:
         known = ", ".join(PARAMETERS)
-        raise GraphError(f"{path}: node {name!r}: {unknown('kind', kind, PARAMETERS)}; this version reads {known}")
+        near = f" (did you mean {close[0]!r}?)" if (close := get_close_matches(kind, PARAMETERS, 1)) else ""
+        raise GraphError(f"{path}: node {name!r}: a {kind} is not read{near}; the kinds that are: {known}")
     parameters = {key: _value(item[()]) for key, item in group.items() if isinstance(item, h5py.Dataset)}
     missing = [key for key in PARAMETERS[kind] if key not in parameters]
     if missing:
@@ -170,6 +180,11 @@ def _node(path: Path, name: str, group: Any) -> Node:
     taus = [key for key in PARAMETERS[kind] if key.startswith("tau")]
     if any(not np.all(parameters[key] > 0) for key in taus):
         raise GraphError(f"{path}: node {name!r}: {' and '.join(taus)} should be above 0")
+    for key, value in parameters.items():
+        if isinstance(value, str) and key not in ("type", "padding"):
+            raise GraphError(f"{path}: node {name!r}: {key} is a text, {value!r}")
+        if not isinstance(value, str) and not np.isfinite(value).all():
+            raise GraphError(f"{path}: node {name!r}: {key} has a number that is not finite")
     if kind in SPIKING:
         parameters.setdefault("v_reset", np.zeros_like(parameters["v_threshold"]))
     return Node(name, kind, parameters)
@@ -177,7 +192,9 @@ def _node(path: Path, name: str, group: Any) -> Node:
 
 def _open_doors(parts: _Parts) -> None:
     """Take out the inputs and outputs of inner graphs: what leads to one leads on."""
-    for door in parts.doors:
+    for door in sorted(parts.doors):
+        if door in parts.targets(door):
+            raise GraphError(f"{parts.path}: {door!r} leads to itself")
         through = [(start, end) for start in parts.sources(door) for end in parts.targets(door)]
         parts.edges = [edge for edge in parts.edges if door not in edge] + through
         del parts.nodes[door]
@@ -228,4 +245,6 @@ def _text(value: Any) -> str:
 def _value(value: Any) -> Any:
     if isinstance(value, bytes | str):
         return _text(value)
+    if np.iscomplexobj(value):
+        raise ValueError("a parameter has complex numbers")
     return np.asarray(value, np.float64)

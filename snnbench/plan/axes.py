@@ -120,7 +120,8 @@ def _of_file(value: Any, ends: str) -> str:
     try:
         return graph_files.text(value)
     except ValueError as error:
-        raise PydanticCustomError("file", "{reason}", {"reason": str(error)}) from error
+        reason = str(error).removeprefix(f"{value}: ")
+        raise PydanticCustomError("file", "{reason}", {"reason": reason}) from error
 
 
 def _worded(value: Any, words: Words) -> str:

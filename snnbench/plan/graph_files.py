@@ -17,6 +17,8 @@ def text(value: str) -> str:
     if graphs.HEAD.match(value):
         graphs.parse(value)
         return value
+    if not value:
+        raise ValueError("name a file of nir.write(), or a graph that comes with snnbench")
     shipped = {path.stem: path for path in data_folder("graphs").glob("*.nir")}
     path = shipped.get(value, Path(value))
     return conversion.keep(path, graph.read(path)).text()

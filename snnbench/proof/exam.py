@@ -50,10 +50,10 @@ def sit(problem: Graph, run: Callable[[int, int], Answer], passes: Passes, backw
         del finding.gradient_errors["output"], finding.cosines["output"]
         if backward and finding.correct:
             cotangent = problem.cotangent(which_cotangent).astype(np.float64)
-            gradients = network_reference.run_back(problem, values, cotangent)
+            back = network_reference.run_back(problem, values, cotangent)
             names = [f"{parameter} of {each.name}" for each in network for parameter in each.parameters]
-            for name, got, wanted in zip_longest(names, answer.weights or [], gradients):
-                compare_gradient(finding, name, got, wanted, tolerance)
+            for name, got, wanted, size in zip_longest(names, answer.weights or [], back.gradients, back.sizes):
+                compare_gradient(finding, name, got, wanted, tolerance, size)
         if not finding.correct:
             break
     return finding

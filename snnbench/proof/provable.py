@@ -36,7 +36,8 @@ def hindrance(case: Case) -> str:
     if not (reason := _reason(small)):
         return ""
     if case.DRIVEN_BY:
-        return f"{reason}; {'raise' if 'silent' in reason else 'lower'} {' or '.join(case.DRIVEN_BY)}"
+        change = "raise" if "silent" in reason else "lower" if "busy" in reason else ""
+        return f"{reason}; {change} {' or '.join(case.DRIVEN_BY)}" if change else reason
     for field, value in _changes(small, reason):
         shown = float(f"{value:.3g}") if isinstance(value, float) else value
         if not _reason(small.with_(**{field: shown})):
@@ -58,21 +59,31 @@ def _reason(case: Case) -> str:
         )
     if case.is_fed:
         return ""
-    if isinstance(problem := workload.Problem(case), Graph):
-        return _of_graph(problem) if case.DRIVEN_BY else ""
+    problem = workload.Problem(case)
     with np.errstate(all="ignore"):  # a gradient may overflow
+        if isinstance(problem, Graph):
+            return _of_graph(problem) if case.DRIVEN_BY else ""
         reasons = (_of(problem), *(_of(exam, "in the exam, ") for exam in workload.exams(case)))
     return next(filter(None, reasons), "")
 
 
 def _of_graph(problem: Graph) -> str:
-    """Why a site of a graph with given weights proves nothing; empty if each does."""
+    """Why a graph with given weights proves nothing; empty if it does at each site."""
     values = network_reference.run(problem, problem.input(0).astype(np.float64))
-    for operation in problem.operations():
-        if isinstance(operation, Neurons):
-            rate, quietest = float(values[operation.name].mean()), problem.neuron(operation).QUIETEST
-            if reason := out_of_window(rate, quietest=quietest):
-                return f"the neurons {operation.name} are {reason}"
+    largest = amplification.LARGEST[problem.case.dtype] / amplification.PARTIAL
+    if too_large := next((name for name, value in values.items() if not np.abs(value).max() < largest), ""):
+        return f"the value of {too_large} is not finite in {problem.case.dtype}"
+    sites = [operation for operation in problem.operations() if isinstance(operation, Neurons)]
+    for site in sites:
+        quietest = problem.neuron(site).QUIETEST
+        if reason := out_of_window(float(values[site.name].mean()), quietest=quietest):
+            return f"the neurons {site.name} are {reason}"
+    back = network_reference.run_back(problem, values, problem.cotangent(0).astype(np.float64))
+    for site in sites:
+        if not back.arriving[site.name].any():
+            return f"no gradient arrives at the neurons {site.name}"
+    if not all(np.abs(each).max() < largest for each in (*back.arriving.values(), *back.gradients)):
+        return f"its gradient reaches numbers that {problem.case.dtype} does not hold"
     return ""
 
 

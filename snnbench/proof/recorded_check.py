@@ -122,9 +122,9 @@ class RecordedCheck:
         network = self._problem.operations()
         names = [(each.name, parameter) for each in network for parameter in each.parameters]
         got = (self.recording.answer.weights or [])[names.index((operation.name, "recurrent"))]
-        expected = recurrence.own_gradient(gradient.astype(np.float64), spikes.astype(np.float64))
-        part = Finding()
-        compare_gradient(part, "the weights of their own spikes", got, expected, self.tolerance(self.case.summed))
+        exact = gradient.astype(np.float64), spikes.astype(np.float64)
+        expected, size, part = recurrence.own_gradient(*exact), recurrence.own_size(*exact), Finding()
+        compare_gradient(part, "the weights of their own spikes", got, expected, self.tolerance(self.case.summed), size)
         finding.complaints += part.complaints
 
     def _compare_bits(self, finding: Finding, answer: Answer) -> None:

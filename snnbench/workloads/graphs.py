@@ -110,7 +110,9 @@ class Graph:
 @lru_cache(maxsize=64)
 def parse(text: str) -> Graph:
     """The graph of a text. Raises ValueError."""
-    head, *parts = text[:TEXT_LIMIT].split("; ")
+    if len(text) > TEXT_LIMIT:
+        raise ValueError(f"it is over {TEXT_LIMIT:,} characters")
+    head, *parts = text.split("; ")
     if not (found := HEAD.fullmatch(head)):
         raise ValueError("expected NAME@DIGEST input SIZES, and then operations")
     operations = tuple(map(_read, parts))
@@ -192,11 +194,12 @@ def _entering(
     """The weight, and the bias if there is one, of the operation before neurons, in the neurons' units."""
     gain, offset = _gain(site, numbers, dt)
     weight, *bias = arrays
+    back = numbers.get(f"{site.name}/back", np.zeros(()))
     if isinstance(operation, Convolution):
-        gain, offset = (_by_channel(each, operation.shape) for each in (gain, offset))
+        gain, offset, back = (_by_channel(each, operation.shape) for each in (gain, offset, back))
     shape = weight.shape[:1] if isinstance(operation, Linear | Convolution) else weight.shape
     gain, offset = (np.broadcast_to(each, shape) for each in (gain, offset))
-    back = np.broadcast_to(numbers.get(f"{site.name}/back", 0.0), shape)
+    back = np.broadcast_to(back, shape)
     scaled_weight = gain.reshape(*shape, *(1,) * (weight.ndim - len(shape))) * weight
     return [scaled_weight, *(gain * (each + back) + offset for each in bias)]
 

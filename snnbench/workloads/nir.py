@@ -25,14 +25,13 @@ from numpy.typing import NDArray
 
 from snnbench.adapter.loading import neuron_of
 from snnbench.adapter.refusal import Unsupported
-from snnbench.cases import case, problem
+from snnbench.cases import case, network_reference, problem
 from snnbench.cases.case import HALVES, Bounds, File, Rate
 from snnbench.cases.operations import INPUT, Convolution, Integrator, Linear, Neurons, Operation
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
 from snnbench.workloads import graph_exam, graphs, lif
 
 NAME = "nir"
-IMPLIED_BY = "graph"
 PARAMETERS: tuple[str, ...] = ("weight", "bias", "recurrent")
 """The parameters of a graph, each with a gradient."""
 THRESHOLD = float(np.nextafter(np.float32(1), np.float32(2)))
@@ -192,11 +191,16 @@ def exams(case: Case, drive: float | None = None) -> list[Problem]:
 
 @cache
 def _exam(small: Case) -> Problem:
-    for seed in range(graph_exam.TRIES):
-        made = Problem(small.with_(seed=seed), exact=True)
-        if graph_exam.tells(made):
-            return made
-    raise Unsupported(f"no drawn weights of {graph_exam.TRIES} make every site of this graph fire in its exam")
+    problem = Problem(small, exact=True)
+    drawn = problem.parameters()
+    for which in (0, 1):
+        values = network_reference.run(problem, problem.input(which).astype(np.float64))
+        for site in (each for each in problem.operations() if isinstance(each, Neurons)):
+            if not graph_exam.tells(problem, site, values, drawn):
+                raise Unsupported(
+                    f"no drawn weights make the neurons {site.name} fire and rest in the exam of this graph"
+                )
+    return problem
 
 
 def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:

@@ -24,7 +24,7 @@ def nir(*arguments: object, cwd: Path) -> "CompletedProcess[str]":
     [
         (["absent.nir", "--dt", "0.001"], 1, "absent.nir: no such file"),
         (["text.nir", "--dt", "0.001"], 1, "text.nir: no NIR graph"),
-        (["odd.nir", "--dt", "0.001"], 1, "odd.nir: node 'map': unknown kind 'Delay'"),
+        (["odd.nir", "--dt", "0.001"], 1, "odd.nir: node 'map': a Delay is not read; the kinds that are: Input"),
         (["good.nir", "--dt", "1"], 1, "good.nir: node 'neurons': forward Euler diverges at dt 1"),
         (["good.nir"], 2, "name a time step above 0, in seconds, such as --dt 0.001"),
         (["good.nir", "--dt", "0"], 2, "name a time step above 0"),

@@ -128,11 +128,14 @@ def test_neurons_scale_the_operation_before_them_if_it_is_theirs_alone(tmp_path:
             "v_leak is not v_reset",
         ),
         ({"neurons": {"type": "CubaLI", **CUBA}}, "it has no spiking neurons"),
+        ({"spare": {**AFFINE}}, "node 'spare': nothing of it reaches Output"),
+        ({"map": {**AFFINE, "bias": [1.0, 2.0, 3.0]}}, "node 'map': "),
         ({"neurons": {"type": "LI", **OTHER, "tau": [0.1, 0.2]}}, "whose neurons have a tau of their own is not read"),
     ],
 )
 def test_graph_that_no_library_can_fill_is_one_clear_line(tmp_path: Path, nodes: Any, words: str) -> None:
-    path = write(tmp_path / "a.nir", {**ENDS, "map": AFFINE, "neurons": LIF, **nodes}, CHAIN)
+    edges = (*CHAIN, ("neurons", "spare")) if "spare" in nodes else CHAIN
+    path = write(tmp_path / "a.nir", {**ENDS, "map": AFFINE, "neurons": LIF, **nodes}, edges)
     with pytest.raises(GraphError) as error:
         conversion.keep(path, graph.read(path))
     assert words in str(error.value) and str(path) in str(error.value)

@@ -27,7 +27,17 @@ def test_own_graphs_are_read() -> None:
 @pytest.mark.parametrize(
     ("nodes", "edges", "words"),
     [
-        ({"neurons": {**LIF, "type": "LIFF"}}, CHAIN, "node 'neurons': unknown kind 'LIFF' (did you mean 'LIF'?)"),
+        (
+            {"neurons": {**LIF, "type": "LIFF"}},
+            CHAIN,
+            "a LIFF is not read (did you mean 'LIF'?); the kinds that are: Input,",
+        ),
+        (
+            {"neurons": {"type": "Delay", "delay": [1.0]}},
+            CHAIN,
+            "node 'neurons': a Delay is not read;",
+        ),
+        ({"map": {**AFFINE, "weight": [[1.0, np.nan], [0.0, 1.0]]}}, CHAIN, "weight has a number that is not finite"),
         ({"neurons": {"type": "LI", "r": [1.0]}}, CHAIN, "no tau and no v_leak, which LI has"),
         ({"neurons": {**LIF, "tau": [0.01, 0.0]}}, CHAIN, "node 'neurons': tau should be above 0"),
         ({}, (*CHAIN, ("neurons", "map")), "is a cycle; the spikes of a LIF, IF or CubaLIF may come back to itself"),

@@ -83,7 +83,7 @@ def test_exam_of_a_network_requires_what_is_compared(change: dict[str, None], ba
     def run(which: int, cotangent: int) -> Answer:
         inputs, arriving = problem.input(which).astype(np.float64), problem.cotangent(cotangent).astype(np.float64)
         values = network_reference.run(problem, inputs)
-        gradients = network_reference.run_back(problem, values, arriving)
+        gradients = network_reference.run_back(problem, values, arriving).gradients
         return replace(Answer(values[operations[-1].name].reshape(case.shape), gradients), **change)
 
     finding = exam.run_exam(problem, run, backward)

@@ -1,6 +1,7 @@
 """Tests of runs of importers with fake libraries: every outcome, and one clear line for each."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -10,14 +11,21 @@ import pytest
 from snnbench.adapter.loading import read_and_load
 from snnbench.adapter.reading import read
 from snnbench.conformance.network import Input
+from snnbench.environments import Env
+from snnbench.plan import config, graph_files
 from snnbench.recording.conformance import Row, write
 from snnbench.recording.conformance import read as read_recording
+from snnbench.report.overview import find
 from snnbench.report.text.markdown import markdown
-from snnbench.report.text.nir_table import csv, report
-from snnbench.run.importers import Examination, examine
+from snnbench.report.text.nir_table import csv, report, sections
+from snnbench.run.importers import Examination, beside, examine
+from snnbench.run.request import RunRequest
 from snnbench.worker.importer import reply_to
 from snnbench.worker.messages import ImportRequest
+from tests.nir_cases import NIR
 from tests.nir_graphs import GRAPHS, dense, fake
+from tests.plan.test_configs import CONFIGS
+from tests.recordings import recording, timed
 
 IMPORTING, DIFFERENCES, OUTPUT = "pass  # importing", "DIFFERENCES = ()", "return output"
 LATE = (DIFFERENCES, 'DIFFERENCES = (("latency", "late"),)')
@@ -130,3 +138,24 @@ def test_recording_has_the_rows_that_were_written(tmp_path: Path) -> None:
     assert copy == recorded and markdown(report(copy)) == markdown(report(recorded))
     assert [row.graph for row in copy.rows] == ["li", "small"] and set(copy.graphs) == {"li", "small"}
     assert csv(copy).splitlines()[1].startswith("li,0.001,fake,")
+
+
+def test_recording_of_a_graph_has_what_the_importers_of_its_libraries_make_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
+    case = NIR.with_(graph=graph_files.text(str(dense(tmp_path / "small.nir"))), time_steps=30)
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    adapter = fake(tmp_path, "fake", LATE)
+    times = (timed("fake", train=3.0, case=each) for each in (case, case.with_(batch=2)))
+    given = replace(recording(*times), folder=folder)
+    loaded = config.load(CONFIGS / "nir.toml", default_threads=1, axes={"graph": ["nested"]})
+    request = RunRequest(config=loaded, adapter_files=(adapter,), env=Env.current)
+    beside(request, given, lambda line: None)
+    (section,) = sections(find(given))
+    assert section.tables[0].rows == [["small", "0.001", "0.2167", "deviates"]]
+    assert section.remarks == ["fake: deviates: output one step late (small 0.001)"]
+    (folder / "importers.json").write_text("kept")
+    beside(request, given, lambda line: None)
+    assert (folder / "importers.json").read_text() == "kept"
