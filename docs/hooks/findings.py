@@ -1,5 +1,6 @@
 """The tables of docs/findings.md, made from the newest recordings: a function for each."""
 
+from collections import Counter
 from collections.abc import Iterator
 from math import log
 from statistics import median
@@ -8,9 +9,10 @@ from recordings import newest, require, time_ns
 
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.cases.case import Case
-from snnbench.recording.reading import Recording
+from snnbench.recording import conformance
+from snnbench.recording.reading import IMPORTERS, Recording
 from snnbench.report.section import Table
-from snnbench.report.text import markdown
+from snnbench.report.text import markdown, nir_table
 from snnbench.worker.durations import Summary
 
 MIB = 1 << 20
@@ -163,6 +165,86 @@ def trained() -> str:
     return markdown.table(Table(columns, rows, texts=2)) + source(newest("trained"))
 
 
+def nir() -> str:
+    """The three fastest contenders of each NIR graph, over the plain loop, and how many are exact."""
+    recording, rows = newest("nir"), []
+    for profile in ("zero", "zero-attached"):
+        for case, results in ranked("nir", profile):
+            times = {result.contender: time_ns(result) / 1e6 for result in results}
+            loop = times["torch-loop/unbind"]
+            scan = times["jax-scan"] / loop
+            is_of_images = case.row()["graph"].startswith("images")
+            require((scan > 1) if is_of_images else (scan < 0.5), "jax-scan is slow in images and fast elsewhere.")
+            first = [f"{name} ({times[name] / loop:.2f})" for name in sorted(times, key=lambda name: times[name])[:3]]
+            name = case.row()["graph"].partition("@")[0]
+            rows.append([name, profile, str(len(times)), f"{loop:.1f}", *first, *[""] * (3 - len(first))])
+    rows.sort()
+    columns = ["graph", "profile", "exact", "torch-loop ms", "fastest", "second", "third"]
+    return markdown.table(Table(columns, rows, texts=2, numbers=columns[2:4])) + source(recording)
+
+
+def importers() -> str:
+    """The verdicts on the libraries' own importers of the graphs."""
+    recorded = newest("nir")
+    rows = conformance.read(recorded.folder / IMPORTERS).rows
+    exact = Counter(row.library for row in rows if row.verdict == "exact")
+    graphs = {row.graph for row in rows}
+    require(max(exact.values()) < len(graphs), "No importer runs all of the graphs.")
+    return markdown.table(nir_table.verdicts(rows)) + source(recorded)
+
+
+def sparse() -> str:
+    """Training passes of the event-driven layer over the plain loop's, by the rate of the input."""
+    times = {
+        (case.as_dict()["neurons"], case.as_dict()["input_rate"], result.contender): time_ns(result) / 1e6
+        for case, results in ranked("sparse", "subtract")
+        for result in results
+    }
+    rows = []
+    for neurons, rate in dict.fromkeys(key[:2] for key in sorted(times)):
+        event, loop, fused = (times[neurons, rate, name] for name in ("event-driven", "torch-loop/unbind", "fused/cpu"))
+        rows.append(
+            [str(neurons), f"{rate:.1%}", *(f"{each:.1f}" for each in (event, loop, fused)), f"{event / loop:.2f}"]
+        )
+    below = [row[1] for row in rows if row[0] == "2048" and float(row[-1]) < 1]
+    require("1.0%" in below and "30.0%" not in below, "At 2048 neurons it pays at 1 %, and not at 30 %.")
+    columns = [
+        "N",
+        "spikes per step",
+        "event-driven ms",
+        "torch-loop ms",
+        "fused/cpu ms",
+        "event-driven over torch-loop",
+    ]
+    return markdown.table(Table(columns, rows)) + source(newest("sparse"))
+
+
+def long() -> str:
+    """Training passes and peak memory of long sequences."""
+    rows = []
+    for profile in ("subtract", "none"):
+        found = {
+            (result.contender, case.time_steps): result
+            for case, results in ranked("long", profile)
+            for result in results
+        }
+        steps = sorted({each for _, each in found})
+        for name in sorted({name for name, _ in found}, key=lambda name: time_ns(found[name, steps[0]])):
+            cells = [""] * 6
+            for place, count in enumerate((1000, 4000, 16000)):
+                if (result := found.get((name, count))) is not None:
+                    peak = result.summaries.get(("train", "host_peak"))
+                    cells[place] = f"{peak.median / MIB:.0f}" if peak else "-"
+                    cells[3 + place] = f"{time_ns(result) / 1e6:.0f}"
+            rows.append([profile, name, *cells])
+    columns = [
+        "profile",
+        "contender",
+        *(f"{what} T={steps}" for what in ("MiB", "ms") for steps in (1000, 4000, 16000)),
+    ]
+    return markdown.table(Table(columns, rows, texts=2)) + source(newest("long"))
+
+
 def indexing() -> str:
     """What reading each time step by its index costs, beside unbinding the tensor once."""
     recording, rows = newest("neuron-share"), []
@@ -278,6 +360,10 @@ def findings() -> dict[str, str]:
         synaptic,
         recurrent,
         trained,
+        nir,
+        importers,
+        sparse,
+        long,
         indexing,
         growth,
         memory,

@@ -23,7 +23,7 @@ RECORDINGS = ("RECORDING", "OLD", "NEW")
 """Names that stand for a recording of the reader."""
 STANDS_FOR = {"CELL": "7b19574b", "LIBRARY": "sinabs"}
 MEASURING = {"run", "verify", "ab"}
-CHOICES = {"--config", "--only", "--set", "--adapter", "--executor", "--slurm", "--shard"}
+CHOICES = {"--config", "--only", "--set", "--adapter", "--executor", "--slurm", "--shard", "--nir", "--dt", "-B", "-T"}
 """Options of measuring commands that `run --dry-run` has, too."""
 DEAR = {"nir", "env", "site", "network", "--figures", "--replay", "--samples"}
 """Words of commands of which only the files are looked up here; test_documented.py parses them."""
@@ -75,7 +75,7 @@ def planned(arguments: list[str]) -> list[str]:
     kept = [word for option, value in pairwise(rest) if option in CHOICES for word in (option, value)]
     libraries = rest[:1] if command == "verify" and not rest[0].startswith("-") else []
     kept += [word for library in libraries for word in ("--only", f"library={library}/*")]
-    return ["run", *([] if "--config" in kept else ["--config", "exam"]), *kept, "--dry-run"]
+    return ["run", *([] if {"--config", "--nir"} & set(kept) else ["--config", "exam"]), *kept, "--dry-run"]
 
 
 @pytest.mark.parametrize("followed", GUIDES, indirect=True, ids=name)
