@@ -82,16 +82,15 @@ def rule(case, variant):
 
 
 def neuron(case, variant):
-    if case.has_own_decays:
-        decay = {"tau_mem": -1 / torch.log(case.beta), "norm_input": False}
-    elif not 0 < case.beta <= 1:
+    if not (case.has_own_decays or 0 < case.beta <= 1):
         raise Unsupported("beta = exp(-1 / tau_mem) must lie between 0 and 1, or be 1, for the neuron IAF")
-    else:
-        decay = {} if case.beta == 1 else {"tau_mem": -1 / math.log(case.beta), "norm_input": False}
+    decay = {}
+    if case.has_own_decays or case.beta < 1:
+        tau_mem = -1 / torch.log(case.beta) if case.has_own_decays else -1 / math.log(case.beta)
+        decay = {"tau_mem": tau_mem, "norm_input": False}
     if variant == "defaults":
         if not decay:
             raise Unsupported("LIF needs a decay below 1")
-        tau_mem = decay["tau_mem"]
         return Neuron(lambda neurons: layers.LIF(tau_mem).to(case.device), reset=layers.LIF.reset_states)
     require(case, "LIF always emits float32 spikes", dtype="float32")
     resets = {
