@@ -152,7 +152,7 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, lay
     differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
     if differentiated and ending.inference_only is None and (layered or not check["differing"]):
         has_input = (workloads.of(case).exams(case)[0].case if exam else case).input_gradient
-        expected = {*workloads.of(case).PARAMETERS, *(["input"] if has_input else [])}
+        expected = {*workloads.of(case).differentiated(case), *(["input"] if has_input else [])}
         yield from (f"no gradient of {lacking}" for lacking in sorted(expected - {one.split(" ")[0] for one in errors}))
 
 

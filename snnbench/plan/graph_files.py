@@ -5,10 +5,10 @@ from pathlib import Path
 
 from snnbench.adapter.discovery import data_folder
 from snnbench.conformance import conversion, graph
+from snnbench.files import home
 from snnbench.workloads import graphs
 
 
-@cache
 def text(value: str) -> str:
     """The text of a graph in a case, for such a text, the path of a file, or the name of a file of snnbench's graphs.
 
@@ -20,5 +20,10 @@ def text(value: str) -> str:
     if not value:
         raise ValueError("name a file of nir.write(), or a graph that comes with snnbench")
     shipped = {path.stem: path for path in data_folder("graphs").glob("*.nir")}
-    path = shipped.get(value, Path(value))
+    return _kept(shipped.get(value, Path(value)), home())
+
+
+@cache
+def _kept(path: Path, home_folder: Path) -> str:
+    """The text of the graph in a file, whose numbers are then in the home folder."""
     return conversion.keep(path, graph.read(path)).text()

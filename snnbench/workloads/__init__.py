@@ -4,7 +4,7 @@ A workload's module has its cases (axes and sizes), its problem (inputs, weights
 adapter that it runs, and its floor. No other package names a workload: `of(case)` is the module of a case.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 from typing import Any, Protocol, cast
 
@@ -61,6 +61,9 @@ class Workload(Protocol):
     OVERRIDES: tuple[str, ...]
     IMPLIED_BY: str
 
+    def differentiated(self, case: Any) -> Collection[str]:
+        """The parameters with a gradient in a case: PARAMETERS, unless a workload says otherwise."""
+
     def pipeline_blocks(self, case: Any, split: str) -> int | None:
         """The blocks of a pipeline."""
 
@@ -95,6 +98,8 @@ def _whole(module: ModuleType) -> Workload:
     ):
         if not hasattr(module, name):
             setattr(module, name, getattr(defaults, name))
+    if not hasattr(module, "differentiated"):
+        module.differentiated = lambda case: module.PARAMETERS  # type: ignore[attr-defined]
     return cast(Workload, module)
 
 

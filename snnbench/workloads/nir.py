@@ -32,8 +32,8 @@ from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array,
 from snnbench.workloads import graph_exam, graphs, lif
 
 NAME = "nir"
-PARAMETERS: tuple[str, ...] = ("weight", "bias", "recurrent")
-"""The parameters of a graph, each with a gradient."""
+PARAMETERS: tuple[str, ...] = ("weight", "bias")
+"""The parameters between the sites of a graph, each with a gradient; those of a recurrent site are its own."""
 THRESHOLD = float(np.nextafter(np.float32(1), np.float32(2)))
 """NIR's neurons fire above the threshold, those of a case at it. So theirs is the next number above 1 in float32."""
 EXAM_RATE = 0.4
@@ -218,6 +218,11 @@ def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
         return first.network(plan, neurons)
 
     return build
+
+
+def differentiated(case: Case) -> set[str]:
+    """The parameters that this graph has: one without biases has no gradient of any."""
+    return {name for each in case.whole.operations for name in each.parameters if name in PARAMETERS}
 
 
 def products(case: Case, phase: str) -> dict[str, int]:

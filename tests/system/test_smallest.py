@@ -99,6 +99,18 @@ batch = 2
 time_steps = 4
 beta = 0.9
 libraries = ["torch-loop"]
+
+[[sweep]]
+name = "graph"
+workload = "nir"
+graph = "recurrent"
+dt = 1e-3
+amplitude = 1.0
+input_rate = 0.2
+profile = "zero"
+batch = 4
+time_steps = 40
+libraries = ["torch-loop"]
 """
 EPOCHS = """
 [[sweep]]

@@ -29,7 +29,6 @@ SHIPPED = ("images", "recurrent", "nested", "own-constants", "cubalif", "sequenc
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path))
-    graph_files.text.cache_clear()
 
 
 def case_of(name: str, **changes: Any) -> nir.Case:
