@@ -58,21 +58,21 @@ def body(adapter: Adapter, variant: Variant, problem: Graph) -> str:
     for site in sites:
         if reason := variant.refusal(problem.neuron(site)):
             raise NoCode(f"{adapter.name}: {site.name}: {reason}")
-    found = {site.name: parts(adapter, variant, problem.neuron(site)) for site in sites}
-    if any(each.kind not in ("Neuron", "SteppedNeuron") for each in found.values()):
+    parts_of = {site.name: parts(adapter, variant, problem.neuron(site)) for site in sites}
+    if any(each.kind not in ("Neuron", "SteppedNeuron") for each in parts_of.values()):
         raise NoCode(f"{adapter.name}: its adapter builds a whole network of its own")
-    is_stepped = any(each.kind == "SteppedNeuron" for each in found.values())
+    is_stepped = any(each.kind == "SteppedNeuron" for each in parts_of.values())
     if is_stepped and any(isinstance(each, Integrator) or (each in sites and each.recurrent) for each in operations):
         raise NoCode(f"{adapter.name}: step by step, code is made for graphs without recurrence and integrators")
     named = _names(operations)
-    makers, texts = _makers(problem, found, sites, named)
-    imports = [line for each in found.values() for line in imports_of(each)]
+    makers, texts = _makers(problem, parts_of, sites, named)
+    imports = [line for each in parts_of.values() for line in imports_of(each)]
     blocks = [
         imports_in_order(["import numpy", "import torch", *imports]),
         f'weights = {{name: torch.from_numpy(array) for name, array in numpy.load("{file_of(problem)}").items()}}',
         *texts,
         _modules(operations, named),
-        _sites(sites, found, makers, named),
+        _sites(sites, parts_of, makers, named),
         (_stepped if is_stepped else _network)(problem, variant, named),
         _main(problem, variant),
     ]
@@ -98,13 +98,13 @@ RESERVED = (
 
 
 def _makers(
-    problem: Graph, found: dict[str, Parts], sites: list[Neurons], named: dict[str, str]
+    problem: Graph, parts_of: dict[str, Parts], sites: list[Neurons], named: dict[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """The function that makes the neurons of each site, and the texts of these functions: alike sites share one."""
     makers: dict[str, str] = {}
     texts: dict[str, str] = {}
     for site in sites:
-        of_site = found[site.name]
+        of_site = parts_of[site.name]
         fields = {name: _called(ast.unparse(each)) for name, each in of_site.fields.items()}
         taken = "own" if site.recurrent else "neurons"
         made = fields["recurrent" if site.recurrent else "step" if "step" in fields else "layer"]
@@ -145,18 +145,18 @@ def _modules(operations: Sequence[Operation], named: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _sites(sites: list[Neurons], found: dict[str, Parts], makers: dict[str, str], named: dict[str, str]) -> str:
+def _sites(sites: list[Neurons], parts_of: dict[str, Parts], makers: dict[str, str], named: dict[str, str]) -> str:
     """The neurons of each site, the number by which they take their current, and the call that resets them."""
     lines = []
     for site in sites:
         given = f'modules["{named[site.name]}"]' if site.recurrent else str(site.count)
-        decays = f', weights["{site.name}.{OWN_DECAYS}"]' if _reads_decays(found[site.name]) else ""
+        decays = f', weights["{site.name}.{OWN_DECAYS}"]' if _reads_decays(parts_of[site.name]) else ""
         lines.append(f'    "{site.name}": {makers[site.name]}({given}{decays}),')
     return "\n".join(["sites = {", *lines, "}"])
 
 
-def _reads_decays(found: Parts) -> bool:
-    return OWN_DECAYS in set().union(*map(names, (*found.definitions, *found.fields.values())))
+def _reads_decays(neuron_parts: Parts) -> bool:
+    return OWN_DECAYS in set().union(*map(names, (*neuron_parts.definitions, *neuron_parts.fields.values())))
 
 
 def _called(function: str) -> str:

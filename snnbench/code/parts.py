@@ -61,7 +61,7 @@ def parts(adapter: Adapter, variant: Variant, case: Case) -> Parts:
 
 def _formulas() -> list[ast.stmt]:
     """The definitions of the surrogates, without types and defaults, which code never needs, and their import."""
-    found: list[ast.stmt] = [ast.Import([ast.alias("math")])]
+    definitions: list[ast.stmt] = [ast.Import([ast.alias("math")])]
     for formula in FORMULAS.values():
         (definition,) = ast.parse(getsource(formula)).body
         assert isinstance(definition, ast.FunctionDef)
@@ -69,8 +69,8 @@ def _formulas() -> list[ast.stmt]:
             [], [ast.arg(each.arg) for each in definition.args.args], None, [], [], None, []
         )
         definition.returns = None
-        found.append(definition)
-    return found
+        definitions.append(definition)
+    return definitions
 
 
 def _defines(statement: ast.stmt) -> set[str]:
@@ -95,9 +95,9 @@ NEURON = ("neurons", "device", "dtype", "beta", "threshold", "reset", "detach_re
 """The fields of a case that code may look up by a name that is known at run time only."""
 
 
-def written(found: Parts, case: Case, imports: Sequence[str]) -> str:
+def written(neuron_parts: Parts, case: Case, imports: Sequence[str]) -> str:
     """The definitions as text, with these imports and a `case` if one is still read."""
-    return "\n\n\n".join([imports_in_order([*imports, *imports_of(found)]), *text_of(found, case)])
+    return "\n\n\n".join([imports_in_order([*imports, *imports_of(neuron_parts)]), *text_of(neuron_parts, case)])
 
 
 def imports_in_order(lines: Iterable[str]) -> str:
@@ -105,19 +105,21 @@ def imports_in_order(lines: Iterable[str]) -> str:
     return "\n".join(sorted(set(lines), key=lambda line: (line.startswith("from"), line)))
 
 
-def imports_of(found: Parts) -> list[str]:
+def imports_of(neuron_parts: Parts) -> list[str]:
     """The imports of an adapter's code."""
-    own = ["from types import SimpleNamespace"] if _reads_case(found) else []
-    return own + [ast.unparse(each) for each in found.definitions if isinstance(each, ast.Import | ast.ImportFrom)]
+    own = ["from types import SimpleNamespace"] if _reads_case(neuron_parts) else []
+    return own + [
+        ast.unparse(each) for each in neuron_parts.definitions if isinstance(each, ast.Import | ast.ImportFrom)
+    ]
 
 
-def text_of(found: Parts, case: Case) -> list[str]:
+def text_of(neuron_parts: Parts, case: Case) -> list[str]:
     """The definitions without imports, in blocks."""
     blocks: list[str] = []
-    if _reads_case(found):
+    if _reads_case(neuron_parts):
         blocks.append(f"case = SimpleNamespace({', '.join(f'{name}={getattr(case, name)!r}' for name in NEURON)})")
     lines: list[str] = []
-    for each in found.definitions:
+    for each in neuron_parts.definitions:
         if isinstance(each, ast.FunctionDef | ast.ClassDef):
             blocks += ["\n".join(lines)] if lines else []
             blocks, lines = [*blocks, ast.unparse(ast.fix_missing_locations(each))], []
@@ -126,13 +128,13 @@ def text_of(found: Parts, case: Case) -> list[str]:
     return [*blocks, *(["\n".join(lines)] if lines else [])]
 
 
-def _reads_case(found: Parts) -> bool:
-    return "case" in set().union(*map(names, (*found.definitions, *found.fields.values())))
+def _reads_case(neuron_parts: Parts) -> bool:
+    return "case" in set().union(*map(names, (*neuron_parts.definitions, *neuron_parts.fields.values())))
 
 
-def gain_of(found: Parts) -> str:
+def gain_of(neuron_parts: Parts) -> str:
     """` * 10.0`, or nothing for a gain of 1."""
-    gain = found.fields.get("gain")
+    gain = neuron_parts.fields.get("gain")
     written = "1.0" if gain is None else ast.unparse(gain)
     written = written if isinstance(gain, ast.Name | ast.Constant) else f"({written})"
     return "" if gain is None or written in ("1", "1.0") else f" * {written}"

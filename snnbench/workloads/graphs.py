@@ -245,19 +245,19 @@ def _word(value: Any) -> str:
 
 
 def _read(part: str) -> Operation:
-    found = PART.fullmatch(part)
-    if not found or found["kind"] not in KINDS:
+    match = PART.fullmatch(part)
+    if not match or match["kind"] not in KINDS:
         raise ValueError(f"{part[:80]!r} is no operation")
-    kind = KINDS[found["kind"]]
+    kind = KINDS[match["kind"]]
     hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in LEFT_OUT}
-    options: dict[str, Any] = {"kind": found["kind"]} if kind in (Site, Leaky) else {}
-    for word in found["options"].split():
+    options: dict[str, Any] = {"kind": match["kind"]} if kind in (Site, Leaky) else {}
+    for word in match["options"].split():
         name, _, value = word.partition("=")
         if name not in hints:
-            raise ValueError(f"{part[:80]!r}: {name} is no option of a {found['kind']}")
+            raise ValueError(f"{part[:80]!r}: {name} is no option of a {match['kind']}")
         options[name] = _value(hints[name], value)
     try:
-        return kind(name=found["name"], of=tuple(found["of"].split(",")), shape=_shape(found["shape"]), **options)
+        return kind(name=match["name"], of=tuple(match["of"].split(",")), shape=_shape(match["shape"]), **options)
     except TypeError as error:
         raise ValueError(f"{part[:80]!r}: {error}") from error
 

@@ -273,14 +273,14 @@ def convolutions(case: Case) -> dict[str, tuple[Convolution, tuple[int, ...]]]:
 
 def operands(case: Case, rows: int) -> dict[str, tuple[Array, Array, Array]]:
     """So many random `rows` of the input, the cotangent and the weight of each kind of product."""
-    random, found = np.random.Generator(np.random.Philox(case.seed)), dict[str, tuple[Array, Array, Array]]()
+    random, operands_of = np.random.Generator(np.random.Philox(case.seed)), dict[str, tuple[Array, Array, Array]]()
     for operation, kind, _ in _multiplying(case):
         if isinstance(operation, Linear):
             spikes = (random.random((rows, operation.inputs), np.float32) < case.input_rate).astype(np.float32)
             cotangent = random.standard_normal((rows, *operation.shape), np.float32)
-            found[f"{kind}."] = spikes, cotangent, random.standard_normal((rows, operation.inputs), np.float32)
+            operands_of[f"{kind}."] = spikes, cotangent, random.standard_normal((rows, operation.inputs), np.float32)
     number = np.ones((1, 1), np.float32)
-    return found or {"": (number, number, number)}
+    return operands_of or {"": (number, number, number)}
 
 
 def least_values(case: Case, phase: str) -> int:

@@ -182,7 +182,7 @@ class Neuron:
 
 
 def _in_turn(calls: Sequence[Callable[[], None] | None]) -> Callable[[], None] | None:
-    """A function that makes these calls; None if there are none."""
+    """One function that makes each of the calls in order, or None where no call is given."""
     given = [call for call in calls if call is not None]
 
     def all_of_them() -> None:
