@@ -55,7 +55,6 @@ VARIANTS = {
     "defaults": "slayer.block.cuba.Dense(neuron, inputs, outputs), all other arguments at their defaults",
 }
 LATENCY = {"defaults": 1}
-NO_NIR = "release 0.6.0 reads no NIR; lava.lib.dl.netx reads the HDF5 files that SLAYER writes"
 DEVIATION = {
     "slayer": "fixed-point state and a decay of 12 bits; "
     "the backward pass ignores the reset and has an exponential surrogate",

@@ -23,7 +23,7 @@ from norse.torch.functional.lif import LIFFeedForwardState, lif_feed_forward_int
 from norse.torch.functional.reset import reset_subtract, reset_value
 
 from snnbench.adapter import Rule, Unsupported, require
-from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, stepped_network, trained
+from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, modules, stepped_network, trained
 
 BACKEND = "torch"
 VARIANTS = {
@@ -206,3 +206,22 @@ def from_nir(path, dt, batch):
     from norse.torch.utils.import_nir import from_nir as import_graph
 
     return stepped_network(import_graph(nir.read(path), dt=dt))
+
+
+def to_nir(layers, dt, path):
+    import nir
+    from norse.torch.utils.export_nir import to_nir as export
+
+    def neurons_of(case, neurons):
+        constants = {"v_th": torch.full((neurons,), case.threshold)}
+        if case.beta == 1:
+            return norse.IAFCell(p=norse.IAFParameters(**constants), dt=dt), 1.0
+        constants |= {"v_leak": torch.zeros(neurons), "tau_mem_inv": torch.full((neurons,), (1 - case.beta) / dt)}
+        if not case.alpha:
+            return norse.LIFBoxCell(p=norse.LIFBoxParameters(**constants), dt=dt), 1 / (1 - case.beta)
+        constants["tau_syn_inv"] = torch.full((neurons,), (1 - case.alpha) / dt)
+        return norse.LIFCell(p=norse.LIFParameters(**constants), dt=dt), 1 / (1 - case.beta)
+
+    network = norse.SequentialState(*modules(layers, neurons_of))
+    nir.write(path, export(network, torch.zeros(1, network[0].in_features), dt=dt))
+    return stepped_network(network)

@@ -310,3 +310,34 @@ def from_nir(path, dt, batch):
         return output.detach().transpose(0, 1)
 
     return run
+
+
+def to_nir(layers, dt, path):
+    import nir
+    import torch
+    from rockpool.nn.combinators import Sequential
+    from rockpool.nn.modules import LIFNeuronTorch, LIFTorch, LinearTorch
+    from rockpool.nn.modules.torch.nir import to_nir as export
+
+    modules = []
+    for weight, bias, case in layers:
+        check(case)
+        gain = 1 / case.alpha if case.alpha else 1.0  # the current decays before it is read
+        weight, bias = torch.from_numpy(weight.T * gain), torch.from_numpy(bias * gain)
+        neurons = len(bias)
+        options = {"tau_mem": constant(-dt / math.log(case.beta)), "threshold": constant(case.threshold), "dt": dt}
+        options |= {"bias": constant(0.0), "max_spikes_per_dt": torch.tensor(1.0)}
+        modules.append(LinearTorch(weight.shape, weight=weight.contiguous(), bias=bias, has_bias=True))
+        if case.alpha:
+            tau_syn = constant(-dt / math.log(case.alpha))
+            modules.append(LIFTorch((neurons, neurons), tau_syn=tau_syn, **options))
+        else:
+            modules.append(LIFNeuronTorch((neurons,), **options))
+    network = Sequential(*modules)
+    nir.write(path, export(network))
+    network.reset_state()  # the exporter ran it
+
+    def run(spikes):
+        return network(torch.from_numpy(spikes).transpose(0, 1))[0].detach().transpose(0, 1)
+
+    return run

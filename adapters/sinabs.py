@@ -30,7 +30,7 @@ import sinabs.layers as layers
 import torch
 
 from snnbench.adapter import Unavailable, Unsupported, require, rule_of
-from snnbench.backends.torch import Neuron
+from snnbench.backends.torch import Neuron, modules
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
@@ -166,5 +166,35 @@ def from_nir(path, dt, batch):
         with torch.no_grad():  # the samples and their steps share the first axis
             output, _ = network(torch.from_numpy(spikes).transpose(0, 1).flatten(0, 1))
         return output.unflatten(0, (batch, steps)).transpose(0, 1)
+
+    return run
+
+
+def to_nir(graph, dt, path):
+    import nir
+    from sinabs.nir import to_nir as export
+
+    def neurons_of(case, neurons):
+        options = {"spike_threshold": torch.full((neurons,), case.threshold), "batch_size": 1}
+        options |= {"spike_fn": activation.SingleSpike, "reset_fn": activation.MembraneReset()}
+        if case.beta == 1:
+            return layers.IAFSqueeze(**options), 1.0
+        options |= {"tau_mem": torch.full((neurons,), -1 / math.log(case.beta)), "norm_input": False}
+        if not case.alpha:
+            return layers.LIFSqueeze(**options), 1.0
+        tau_syn = torch.full((neurons,), -1 / math.log(case.alpha))
+        return layers.LIFSqueeze(tau_syn=tau_syn, **options), 1 / case.alpha  # the current decays before it is read
+
+    network = torch.nn.Sequential(*modules(graph, neurons_of))
+    nir.write(path, export(network, torch.zeros(1, network[0].in_features)))
+
+    def run(spikes):
+        samples = []
+        with torch.no_grad():
+            for sample in torch.from_numpy(spikes).unbind(1):
+                for neurons in network[1::2]:
+                    neurons.reset_states()
+                samples.append(network(sample))
+        return torch.stack(samples, 1)
 
     return run

@@ -18,10 +18,10 @@ from dataclasses import replace
 
 import snntorch as snn
 import torch
-from snntorch import surrogate
+from snntorch import surrogate, utils
 
 from snnbench.adapter import Unsupported, require, rule_of
-from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, stepped_network
+from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, modules, stepped_network
 from snnbench.cases.surrogate import FORMULAS
 
 BACKEND = "torch"
@@ -255,3 +255,20 @@ def from_nir(path, dt, batch):
         return output[0] if isinstance(output, tuple) else output, state  # its IF gives its potential, too
 
     return stepped_network(step)
+
+
+def to_nir(layers, dt, path):
+    import nir
+    from snntorch.export_nir import export_to_nir
+
+    def neurons_of(case, neurons):
+        options = {name: torch.full((neurons,), getattr(case, name)) for name in ("beta", "threshold")}
+        options |= {"reset_mechanism": "zero", "reset_delay": False, "init_hidden": True}
+        if not case.alpha:
+            return snn.Leaky(**options), 1.0
+        return snn.Synaptic(alpha=torch.full((neurons,), case.alpha), **options), 1.0
+
+    network = torch.nn.Sequential(*modules(layers, neurons_of))
+    nir.write(path, export_to_nir(network, torch.zeros(network[0].in_features)))  # it has no argument for dt
+    utils.reset(network)
+    return stepped_network(lambda current, state: (network(current), None))

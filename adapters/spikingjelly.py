@@ -33,7 +33,7 @@ import numpy as np
 import torch
 
 from snnbench.adapter import Rule, Unavailable, Unsupported, require
-from snnbench.backends.torch import Neuron, compiled, stepped_network
+from snnbench.backends.torch import Neuron, compiled, modules, stepped_network
 
 BACKEND = "torch"
 VARIANTS = {
@@ -321,3 +321,20 @@ def from_nir(path, dt, batch):
     from spikingjelly.activation_based.nir_exchange.from_nir import import_from_nir
 
     return stepped_network(import_from_nir(path, dt=dt))
+
+
+def to_nir(layers, dt, path):
+    from spikingjelly.activation_based import functional
+    from spikingjelly.activation_based.neuron import CUBALIFNode, IFNode, LIFNode
+    from spikingjelly.activation_based.nir_exchange.to_nir import export_to_nir
+
+    def node(case, neurons):
+        if case.alpha:
+            return CUBALIFNode(case.alpha, case.beta, case.threshold, 0.0), 1.0
+        shared = {"v_threshold": case.threshold, "v_reset": 0.0}
+        return IFNode(**shared) if case.beta == 1 else LIFNode(1 / (1 - case.beta), False, **shared), 1.0
+
+    network = torch.nn.Sequential(*modules(layers, node))
+    export_to_nir(network, torch.zeros(1, network[0].in_features), path, dt)
+    functional.reset_net(network)
+    return stepped_network(lambda current, state: (network(current), None))

@@ -146,3 +146,22 @@ def from_nir(path, dt, batch):
     given = next(node for node in graph.nodes.values() if isinstance(node, nir.Input))
     run(jax.numpy.zeros((1, batch, *given.output_type["output"])))  # it refuses a graph here, or never
     return run
+
+
+def to_nir(layers, dt, path):
+    import nir
+    import numpy as np
+    from spyx.nir import to_nir as export
+
+    rngs, modules = nnx.Rngs(0), []
+    for weight, bias, case in layers:
+        outputs, inputs = weight.shape
+        linear = nnx.Linear(inputs, outputs, rngs=rngs)
+        linear.kernel[...], linear.bias[...] = weight.T, bias
+        decays = {"beta": case.beta} | ({"alpha": case.alpha} if case.alpha else {})
+        neurons = spyx.nn.CuBaLIF if case.alpha else spyx.nn.LIF
+        modules += [linear, neurons((outputs,), **decays, threshold=case.threshold, rngs=rngs)]
+    network = spyx.nn.Sequential(*modules)
+    ends = {"input": np.array([layers[0][0].shape[1]])}, {"output": np.array([len(layers[-1][1])])}
+    nir.write(path, export(network, *ends, dt=dt))
+    return lambda spikes: spyx.nn.run(network, spikes)[0]

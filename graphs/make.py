@@ -4,10 +4,11 @@
 # ///
 """The NIR graphs in this folder, written by the `nir` package: `uv run graphs/make.py FOLDER`.
 
-The first six have 24 inputs (2 images of 8 x 8 pixels for the convolution), and one layer of neurons. The others have
-what graphs of users have: pools and Flatten, recurrence, a graph in a graph, a time constant for each neuron, and a
-convolution of sequences. Weights come from a seed, and their mean is above 0, so that neurons fire. The time constants
-suit steps of 0.1 ms and of 1 ms. The LI has a longer one, so that an importer that takes it as steps shows its decay.
+The first six have 24 inputs (2 images of 8 x 8 pixels for the convolution), and one layer of neurons; `readout` has an
+LI behind a second layer. The others have what graphs of users have: pools and Flatten, recurrence, a graph in a graph,
+a time constant for each neuron, and a convolution of sequences. Weights come from a seed, and their mean is above 0, so
+that neurons fire. The time constants suit steps of 0.1 ms and of 1 ms. The LI has a longer one, so that an importer
+that takes it as steps shows its decay.
 
 A v_reset of 0 is left out of the files, for it is NIR's default: nir 1.0.4, which two libraries require, has no v_reset
 and reads no file with it.
@@ -84,6 +85,13 @@ def convolution() -> nir.NIRGraph:
     )
     ends = nir.Input({"input": np.array([2, 8, 8])}), nir.Output({"output": np.array([4, 8, 8])})
     return chain(ends[0], node, lif(shape=(4, 8, 8)), ends[1])
+
+
+def readout() -> nir.NIRGraph:
+    """A layer of neurons, and integrators that read it."""
+    integrators = nir.LI(tau=full(TAU_OF_LI_S, (10,)), r=full(1.0, (10,)), v_leak=full(0.0, (10,)))
+    second = nir.Linear(weight=drawn(15, 10, NEURONS, rate=HIDDEN_RATE))
+    return row((INPUTS,), (10,), fc1=affine(), lif=lif(), fc2=second, li=integrators)
 
 
 def drawn(seed: int, *shape: int, rate: float = INPUT_RATE) -> np.ndarray:
@@ -200,9 +208,9 @@ def graphs() -> dict[str, nir.NIRGraph]:
         "lif": dense(lif()),
         "lif-resistance": dense(lif(r=2.5)),
         "lif-leak": dense(lif(v_leak=0.25, v_reset=-0.5)),
-        "li": dense(nir.LI(tau=full(TAU_OF_LI_S), r=full(1.0), v_leak=full(0.0))),
         "cubalif": dense(cubalif()),
         "convolution": convolution(),
+        "readout": readout(),
         "images": images(),
         "recurrent": recurrent(),
         "nested": nested(),

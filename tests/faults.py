@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from snnbench.worker.messages import Measure, Reply
+from snnbench.worker.messages import EXCHANGES, Measure, Reply
 from tests import examination
 from tests.fakes import CASE, altered, request
 
-MEASURES: tuple[Measure, ...] = get_args(Measure)
+MEASURES: tuple[Measure, ...] = tuple(each for each in get_args(Measure) if each not in EXCHANGES)
 
 CACHED = """
 seen = {{}}

@@ -25,9 +25,6 @@ all of them. [Findings](../docs/findings.md) says what they show. `python -m tes
 
 {recordings}
 
-The files `*.json` are recordings of `snnbench nir`, which runs NIR graphs: {graphs}.
-[NIR graphs](../docs/explanations/nir.md) has their tables.
-
 ## Answers
 
 The newest recording of each config on each kind of machine, with the largest legible chart of its times.
@@ -70,8 +67,7 @@ def index(known: Catalogue, charts: Mapping[str, Chart]) -> str:
     """The whole file."""
     columns = ["recording", "config", "machine", "day", *VERDICTS, "failed"]
     rows = [_row(recording) for recording in known.recordings]
-    graphs = ", ".join(f"`{path.name}`" for path in sorted(INDEX.parent.glob("*.json")))
-    parts = [TEXT.format(recordings=markdown.table(Table(columns, rows, texts=4)), graphs=graphs)]
+    parts = [TEXT.format(recordings=markdown.table(Table(columns, rows, texts=4)))]
     for recording in known.latest:
         answer = known.summaries[recording.name]
         lacking = f" {missing(recording)}." if recording.closed else ""

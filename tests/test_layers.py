@@ -108,7 +108,7 @@ def reached_by_workers() -> set[str]:
     reached: set[str] = set()
     waiting = [
         "worker.__main__",
-        "worker.importer",
+        "worker.exchange",
         *(name for name in MODULES if re.match(r"backends|kernels|measures\.\w+\.worker$", name)),
     ]
     while waiting:

@@ -83,8 +83,8 @@ class Variant:
 class Adapter:
     """The declaration of one adapter file.
 
-    `imports_nir` says whether the file has a function from_nir, the library's importer of NIR graphs; `nir` are the
-    packages that the importer needs beside those of the default variant. `no_nir` is the reason for having none.
+    `exchanges` says which of import and export of NIR graphs the file has, by its functions from_nir and to_nir; `nir`
+    are the packages that they need beside those of a variant.
     """
 
     name: str
@@ -92,9 +92,8 @@ class Adapter:
     about: str
     modules: tuple[str, ...]
     variants: dict[str, Variant]
-    imports_nir: bool = False
+    exchanges: tuple[str, ...] = ()
     nir: tuple[str, ...] = ()
-    no_nir: str = ""
 
     @property
     def default(self) -> str:

@@ -17,7 +17,7 @@
 # api = 2                           the interface that the file was written for; may be left out
 # cuda = ["cuda-core==1.2.2"]       where there is a CUDA device
 # built = ["mykernels==1.0"]        compiled against the packages installed before, and installed last
-# nir = ["nir==1.0.8"]              for the library's importer of NIR graphs, in an environment of its own
+# nir = ["nir==1.0.8"]              for the library's importer and exporter of NIR graphs
 #
 # [tool.snnbench.variants.old]      keys from above with other values for the variant `old`
 # requires-python = "==3.11.*"

@@ -30,9 +30,11 @@
     def from_nir(path, dt, batch): ...      the library's importer of NIR graphs: the network in the file at `path` for
                                             steps of `dt` seconds, as a function from spikes [T, B, ...], a NumPy
                                             array, to the output [T, B, ...]
-    NO_NIR = "..."              why the library has no such importer, in a file without from_nir
+    def to_nir(layers, dt, path): ...       the library's exporter: it writes the library's own network of these layers
+                                            as a NIR graph to `path`, and returns it as from_nir does. A layer
+                                            has a weight [N, M] and a bias [N], NumPy arrays, and the neurons' case
 
-All constants are literals, and each but VARIANTS, WAYS and NO_NIR may be a dictionary by variant.
+All constants are literals, and each but VARIANTS and WAYS may be a dictionary by variant.
 """
 
 import ast
@@ -47,6 +49,9 @@ from snnbench.adapter.declaration import NAME, ONLY_VARIANT, WAYS, Adapter, Vari
 from snnbench.adapter.refusal import AdapterError
 from snnbench.cases.case import CONSTANTS as TRAINABLE
 from snnbench.cases.case import PROFILES
+
+EXCHANGES = {"import": "from_nir", "export": "to_nir"}
+"""The functions of an adapter that read and write NIR graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +136,8 @@ def read(path: Path) -> Adapter:
         about=about,
         modules=tuple(own.get("modules", ())),
         variants=_variants(path, constants, header, about or path.stem),
-        imports_nir="from_nir" in functions,
+        exchanges=tuple(each for each, function in EXCHANGES.items() if function in functions),
         nir=tuple(own.get("nir", ())),
-        no_nir=_reason(path, constants.get("NO_NIR", "")),
     )
 
 
@@ -143,13 +147,6 @@ def _require_names(path: Path, what: str, names: Iterable[str]) -> None:
         if not re.fullmatch(NAME, name):
             allowed = "1 to 100 of the letters a to z and A to Z, digits, and _ . + -, a letter or digit first"
             raise AdapterError(f"{path}: {what}: {name!r} should be {allowed}")
-
-
-def _reason(path: Path, value: Any) -> str:
-    """The value of NO_NIR. Raises AdapterError."""
-    if not isinstance(value, str):
-        raise AdapterError(f"{path}: NO_NIR: {value!r} should be a sentence")
-    return value
 
 
 def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], about: str) -> dict[str, Variant]:

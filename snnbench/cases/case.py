@@ -167,6 +167,11 @@ class Case:
         return f"{self.PREFIX}{self.profile}"
 
     @property
+    def nir_graph(self) -> str:
+        """The NIR graph and the time step that a library's importer gets; empty if the case has no graph."""
+        return ""
+
+    @property
     def lacks(self) -> str:
         """Why the case has no work at all, in words; empty if it has."""
         return ""

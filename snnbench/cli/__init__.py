@@ -25,7 +25,6 @@ from snnbench.cli import (
     env,
     export,
     merge,
-    nir,
     operations,
     rank,
     report,
@@ -77,7 +76,6 @@ app.command(name="doctor", cls=Command)(doctor.doctor)
 app.command(name="check", cls=Command)(check.check)
 app.command(name="rank", cls=Command)(rank.rank)
 app.command(name="operations", cls=Command)(operations.operations)
-app.command(name="nir", cls=Command)(nir.nir)
 app.command(name="request", cls=Command)(request.request)
 app.add_typer(env.app, name="env")
 app.add_typer(data.app, name="data")

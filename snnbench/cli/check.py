@@ -12,14 +12,11 @@ def check(recordings: RecordingsArgument) -> None:
     Nothing in a recording is run or imported.
     """
     from snnbench import checking
-    from snnbench.recording import conformance, reading
+    from snnbench.recording import reading
     from snnbench.report import wording
 
     unsound = False
     for folder in recordings:
-        if folder.suffix == ".json":
-            typer.echo(f"{folder}: {len(conformance.read(folder).rows)} rows of snnbench nir, nothing timed", err=True)
-            continue
         complaints = checking.check(folder)
         for complaint in complaints:
             typer.echo(f"{folder}: {complaint.where}: {complaint.rule}: {complaint.text}")

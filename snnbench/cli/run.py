@@ -71,8 +71,6 @@ def run(
     Every cell is recorded as it ends. After an interruption of any kind the same command runs the missing cells.
     """
     from snnbench.plan import config as configs
-    from snnbench.run import importers
-    from snnbench.run.progress import say
 
     options.check()
     threads = default_threads(options.executor)
@@ -85,7 +83,6 @@ def run(
 
     with redirect_stderr(StringIO()) if quiet else nullcontext():
         recording, unfinished = options.run(request)
-        importers.beside(request, recording, say)
     if quiet:
         typer.echo(recording.folder)
     elif console := terminal():

@@ -28,7 +28,7 @@ def verify(
     from snnbench.machine import description, gpus
     from snnbench.plan import config as configs
     from snnbench.plan import selection
-    from snnbench.plan.cell import Cell
+    from snnbench.plan.cell import Cell, exchange_cells
     from snnbench.report.text import verdict_table
     from snnbench.run.local import execute
     from snnbench.run.progress import say
@@ -61,7 +61,8 @@ def verify(
     run = RunContext(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts), say)
     kept = InMemory()
     try:
-        execute([Cell(work.case, work.library, work.variant, 0, "verify") for work in works], run, kept)
+        cells = [Cell(work.case, work.library, work.variant, 0, "verify") for work in works]
+        execute([*cells, *exchange_cells(works, adapters)], run, kept)
     finally:  # an interrupted command prints what it has
         if kept.records:
             show(partial(verdict_table.report, kept.records))

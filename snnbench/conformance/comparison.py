@@ -67,7 +67,7 @@ def compare(network: Network, got: Array) -> Comparison:
     differs = (np.abs(got - expected) > tolerance).reshape(*got.shape[:2], -1)
     t, sample, neuron = (int(index) for index in np.argwhere(differs)[0])
     # Many interpretations are silent, and many are saturated.
-    telling = not spiking or (got.any() and (got > 0).mean() <= BUSIEST)
+    telling = "rate" not in rates or (got.any() and (got > 0).mean() <= BUSIEST)
     possible = interpretations(network.graph, network.dt) if telling else ()
     cause = next((interpretation for interpretation in possible if agrees(network, interpretation, got)), None)
     return Comparison(

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from snnbench.cases.operations import INPUT, Convolution, Flatten, Linear, Operation, Scaling, Sum, WindowSum
-from snnbench.conformance.graph import PARAMETERS, SPIKING, Array, Graph, GraphError, Node
+from snnbench.conformance.graph import INTEGRATING, PARAMETERS, SPIKING, Array, Graph, GraphError, Node
 from snnbench.files import replace_file
 from snnbench.workloads import graphs
 from snnbench.workloads.graphs import Leaky, Site
 
 FITTING = (Linear, Convolution, Scaling)
 """Operations that can scale a current."""
-INTEGRATORS = ("LI", "CubaLI")
 SITES = ("LIF", "IF", "CubaLIF", "Threshold")
 Value = tuple[str, tuple[int, ...]]
 """The name of an operation, and the shape of its value."""
@@ -130,7 +129,7 @@ class _Conversion:
             self.values[node.name] = INPUT, self.input_shape
         elif node.kind == "Output":
             self._end(node)
-        elif node.kind in (*SITES, *INTEGRATORS):
+        elif node.kind in (*SITES, *INTEGRATING):
             self.values[node.name] = self._neurons(node)
         else:
             if node.kind.startswith("Conv") and int(node.parameters["groups"]) > 1:
@@ -160,14 +159,14 @@ class _Conversion:
         if "tau_mem" in given:
             given["tau"] = given.pop("tau_mem")
         self._require(node, given)
-        back = _back(node, node.back, shape) if node.back is not None else {}
+        back = coming_back(node, node.back, shape) if node.back is not None else {}
         adds = bool(np.any(given.get("v_leak", 0.0) != given.get("v_reset", 0.0)))
         adds |= bool(np.any(back.get("back", 0.0)))
         name = self._name(node.name)
         of = self._current(node, name, (of, shape), {**given, "back": back.get("back", np.zeros(()))}, adds)
         spans = {key: (float(given[key].min()), float(given[key].max())) for key in ("tau", "tau_syn") if key in given}
         options: dict[str, Any] = {"name": name, "of": (of,), "shape": shape, "kind": node.kind} | spans
-        if node.kind in INTEGRATORS:
+        if node.kind in INTEGRATING:
             return self._add(Leaky(**options), given)
         return self._add(Site(**options, recurrent=bool(back)), given | back)
 
@@ -178,7 +177,7 @@ class _Conversion:
         if not np.all(height > 0):
             named = "threshold" if node.kind == "Threshold" else "v_threshold"
             raise GraphError(f"{where}: {named} should be above {'0' if node.kind == 'Threshold' else 'v_reset'}")
-        if node.kind in INTEGRATORS and given["tau"].min() < given["tau"].max():
+        if node.kind in INTEGRATING and given["tau"].min() < given["tau"].max():
             raise GraphError(f"{where}: a {node.kind} whose neurons have a tau of their own is not read")
         if "tau_syn" not in given:
             return
@@ -278,7 +277,7 @@ def _leaving(
     return leaving
 
 
-def _back(node: Node, back: Node, shape: tuple[int, ...]) -> dict[str, Array]:
+def coming_back(node: Node, back: Node, shape: tuple[int, ...]) -> dict[str, Array]:
     """The weights [N, N] of a neuron's own spikes, and what else comes with them, in the shape of the neurons."""
     neurons = int(np.prod(shape))
     if back.kind == "Scale":

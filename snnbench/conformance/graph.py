@@ -45,6 +45,7 @@ PARAMETERS = {
 """The nodes that this module reads, and the parameters that each of them must have."""
 NEURONS = ("LI", "LIF", "IF", "CubaLI", "CubaLIF")
 SPIKING = ("LIF", "IF", "CubaLIF")
+INTEGRATING = ("LI", "CubaLI")
 BACK = ("Affine", "Linear", "Scale")
 """The nodes through which a neuron's own spikes may come back to it, one step later."""
 GRAPH = "NIRGraph"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.conformance.graph import NEURONS, SPIKING, Graph
+from snnbench.conformance.graph import INTEGRATING, NEURONS, SPIKING, Graph
 
 FIXED_STEP_S = 1e-4
 """The time step that several exporters and importers of NIR have as their own, in seconds."""
@@ -25,13 +25,18 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "steps": "tau taken as steps",
         "resistance": "dt taken as tau / (1 + R)",
         "whole": "tau cut to whole seconds",
+        "product": "tau multiplied by dt",
     },
     "decay": {
         "exponential": "decay exp(-dt / tau)",
         "fixed": f"IF leaks, decay {FIXED_DECAY:g} in each step",
         "absent": "neurons left out, their input is the output",
     },
-    "gain": {"no-resistance": "R ignored", "unscaled": "current not scaled by R dt / tau"},
+    "gain": {
+        "no-resistance": "R ignored",
+        "unscaled": "current not scaled by R dt / tau",
+        "unscaled-synapse": "current not scaled by w_in dt / tau_syn",
+    },
     "leak": {"ignored": "v_leak ignored", "bias": "v_leak added in each step"},
     "reset": {
         "zero": "reset to 0, not to v_reset",
@@ -45,6 +50,8 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
     "entry": {"decayed": "current decays on arrival"},
     "start": {"leak": "v starts at v_leak, not at 0"},
     "order": {"before": "membrane takes the current of the step before"},
+    "readout": {"absent": "LI left out, its input is the output"},
+    "back": {"ignored": "spikes that come back are ignored"},
 }
 """Aspect of a neuron -> its differences from the documented interpretation, in words."""
 
@@ -94,7 +101,7 @@ def _with_effect(graph: Graph, dt: float) -> dict[str, list[str]]:
     if "IF" not in kinds:
         drop("decay", "fixed")
     if kinds <= {"IF"}:
-        drop("step", "steps", "resistance", "whole")
+        drop("step", "steps", "resistance", "whole", "product")
         drop("decay", "exponential")
     if not some("r", 1.0):
         drop("gain", "no-resistance")
@@ -109,8 +116,13 @@ def _with_effect(graph: Graph, dt: float) -> dict[str, list[str]]:
     else:
         for aspect in ("reset", "spikes"):
             left[aspect] = []
+    if not kinds & set(INTEGRATING) or kinds <= set(INTEGRATING):
+        left["readout"] = []
+    if not any(node.back for node in neurons):
+        left["back"] = []
     if not kinds & {"CubaLI", "CubaLIF"}:
         left["order"] = []
-    if not kinds & {"LI", "CubaLI", "CubaLIF"}:
+        drop("gain", "unscaled-synapse")
+    if not kinds & {"CubaLIF", *INTEGRATING}:
         left["entry"] = []
     return {aspect: names for aspect, names in left.items() if names}

@@ -1,76 +1,39 @@
 """The reference of a NIR graph: its nodes in float64, with bounds for the rounding of a library in float32."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from snnbench.conformance import graph as graphs
 from snnbench.conformance.conversion import stateless
-from snnbench.conformance.graph import NEURONS, SPIKING, Array, Graph, GraphError, Node
+from snnbench.conformance.graph import NEURONS, SPIKING, Array, Graph, Node
 from snnbench.conformance.interpretation import DOCUMENTED, Interpretation
-from snnbench.conformance.neuron import EPSILON, Step, steps
+from snnbench.conformance.neuron import EPSILON, ROUNDINGS, Signal, Step, steps
 
-RATES = (0.05, 0.1, 0.2, 0.4)
-"""The input of sample b has this many spikes per step, RATES[b % 4], so that neurons are driven weakly and strongly."""
+RATES = (0.25, 0.5, 1.0, 2.0)
+"""The input rate of each sample, in input rates of the case."""
 FEWEST_SPIKES, BUSIEST = 10, 0.9
 """The fewest spikes of a node in all, and the most in a step, that tell one interpretation from another."""
-Signal = tuple[Array, Array]
-"""Values [T, B, ...], and the bounds of their errors."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
-    """The input of a graph: T steps of B samples, with `rate` spikes per step of size `amplitude`.
+def of(case: Any, path: Path | None = None) -> "Network":
+    """The network of a NIR graph, that of a case or another one in a file. Raises GraphError.
 
-    Without a rate each sample has one of RATES. `seed` draws the spikes.
+    Its input has a sample for each of RATES, so that neurons are driven weakly and strongly.
     """
-
-    time_steps: int
-    batch: int
-    seed: int
-    rate: float | None = None
-    amplitude: float = 1.0
+    rates = np.minimum(1, case.input_rate * np.array(RATES)).reshape(1, -1, *(1 for _ in case.whole.input_shape))
+    drawn = np.random.default_rng(case.seed).random((case.time_steps, len(RATES), *case.whole.input_shape))
+    given = (drawn < rates).astype(np.float64) * case.amplitude
+    return Network(graphs.read(path or case.whole.file), given, case.dt)
 
 
-def inputs(graph: Graph, given: Input) -> Array:
-    """Input spikes [T, B, ...] of 0 and the amplitude."""
-    batch = given.batch
-    rates = np.array([given.rate or RATES[sample % len(RATES)] for sample in range(batch)])
-    rates = rates.reshape(1, batch, *(1 for _ in graph.input_shape))
-    drawn = np.random.default_rng(given.seed).random((given.time_steps, batch, *graph.input_shape))
-    return (drawn < rates).astype(np.float64) * given.amplitude
-
-
-def check(graph: Graph, dt: float) -> None:
-    """Raise GraphError for a graph whose shapes do not fit, and for a time step at which forward Euler diverges.
-
-    Importers are not verified on graphs whose spikes come back to a neuron, nor on Threshold.
-    """
-    for node in graph.nodes:
-        if node.back is not None or node.kind == "Threshold":
-            what = "a Threshold" if node.back is None else "spikes that come back to it"
-            raise GraphError(f"node {node.name!r}: importers are not verified on {what}, so far; `run --nir` times it")
-        taus = [node.parameters[name] for name in ("tau", "tau_syn", "tau_mem") if name in node.parameters]
-        if node.kind in NEURONS and any(np.any(dt > 2 * tau) for tau in taus):
-            raise GraphError(f"node {node.name!r}: forward Euler diverges at dt {dt:g}, above twice its tau")
-    try:
-        (answer,) = Network(graph, inputs(graph, Input(time_steps=1, batch=1, seed=0)), dt).answer()
-    except ValueError as error:
-        raise error if isinstance(error, GraphError) else GraphError(f"its shapes do not fit: {error}") from error
-    if answer.output.shape[1:] != graph.output_shape:
-        raise GraphError(
-            f"its output has the shape {answer.output.shape[1:]}, not that of Output, {graph.output_shape}"
-        )
-
-
-def hindrance(network: "Network") -> str:
-    """Why the graph proves nothing on this input; empty if it does."""
-    for name, spikes in network.spikes().items():
-        if (count := int(np.count_nonzero(spikes))) < FEWEST_SPIKES or count > BUSIEST * spikes.size:
-            word, change = ("silent", "raise") if count < FEWEST_SPIKES else ("busy", "lower")
-            rate = f"{count / spikes.size:.3g} spikes per step"
-            return f"{name!r} is too {word} to prove anything: {rate}; {change} --input-rate or --amplitude"
-    return ""
+@cache
+def hindrance(case: Any) -> str:
+    """Why the graph of a case proves nothing about importers and exporters on its input; empty if it does."""
+    return of(case).hindrance
 
 
 class Network:
@@ -78,7 +41,7 @@ class Network:
 
     def __init__(self, graph: Graph, given: Array, dt: float) -> None:
         """`given` [T, B, ...] enters the graph; `dt` is the time step in seconds. Raises GraphError."""
-        self.graph, self.dt = graph, dt
+        self.graph, self.given, self.dt = graph, given, dt
         self._input: Signal = given, np.zeros_like(given)
         self._fixed: dict[str, Signal] = {}
         self._signals(DOCUMENTED, self._fixed)
@@ -96,13 +59,24 @@ class Network:
             else:
                 yield from map(Step, *signals[last.name])
 
+    @property
+    def hindrance(self) -> str:
+        """Why an output that agrees proves nothing; empty if it does."""
+        for name, spikes in self.spikes().items():
+            if (count := int(np.count_nonzero(spikes))) < FEWEST_SPIKES or count > BUSIEST * spikes.size:
+                word, change = ("silent", "raise") if count < FEWEST_SPIKES else ("busy", "lower")
+                rate = f"{count / spikes.size:.3g} spikes per step"
+                return f"{name!r} is too {word} to prove anything: {rate}; {change} --input-rate or --amplitude"
+        return ""
+
     def spikes(self) -> dict[str, Array]:
         """The spikes [T, B, ...] of each node that fires, as documented."""
         signals: dict[str, Signal] = {}
         self._signals(DOCUMENTED, signals)
         last = self.graph.last
         signals[last.name] = np.array([step.output for step in self.answer()]), np.zeros(0)
-        return {node.name: signals[node.name][0] for node in self.graph.nodes if node.kind in SPIKING}
+        firing = (*SPIKING, "Threshold")
+        return {node.name: signals[node.name][0] for node in self.graph.nodes if node.kind in firing}
 
     def _signals(self, interpretation: Interpretation, signals: dict[str, Signal]) -> None:
         """Add the signals of all nodes that are missing, but for those of the last neurons and of the output."""
@@ -134,6 +108,10 @@ def _sum(signals: dict[str, Signal], node: Node) -> Signal:
 
 def _mapped(node: Node, x: Array, error: Array) -> Signal:
     """The output of a node without a state. Raises GraphError if its input does not fit."""
+    if node.kind == "Threshold":
+        threshold = np.broadcast_to(node.parameters["threshold"], x.shape)
+        margin = error + ROUNDINGS * EPSILON * np.abs(threshold)
+        return (x > threshold).astype(np.float64), (np.abs(x - threshold) <= margin).astype(np.float64)
     operation, parameters = stateless(node, node.name, ("", x.shape[2:]))
     arrays = list(parameters.values())
 

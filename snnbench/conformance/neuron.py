@@ -8,6 +8,7 @@ Forward Euler gives
 
 LI has no spikes: its output is v. CubaLIF is documented as "LI; Linear; LIF", with the synapse  tau_syn dI/dt = -I +
 w_in S  as its first part. So its membrane takes the synapse's current of the same step, as a node behind a node does.
+A neuron's own spikes come back to it one step later.
 Docs: https://neuroir.org/docs/primitives.html, the table of primitives, as of nir 1.0.8
 """
 
@@ -16,12 +17,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnbench.conformance.graph import SPIKING, Array, Node
+from snnbench.conformance.conversion import coming_back
+from snnbench.conformance.graph import INTEGRATING, SPIKING, Array, Node
 from snnbench.conformance.interpretation import FIXED_DECAY, FIXED_STEP_S, Interpretation
 
 EPSILON = float(np.finfo(np.float32).eps)
 ROUNDINGS = 8
 """Roundings of a step in float32: dt, tau, their quotient, two products, two sums, and the scaling of a parameter."""
+
+
+Signal = tuple[Array, Array]
+"""Values, and the bounds of their errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,11 +69,14 @@ def steps(
     v = v_error = synaptic = synaptic_error = np.zeros(current.shape[1:])
     if interpretation.has("start", "leak"):
         v = v + node.parameters.get("v_leak", 0.0)
-    fires = node.kind in SPIKING and not interpretation.has("decay", "absent")
+    fires = node.kind in SPIKING and not _is_absent(node, interpretation)
     late = interpretation.has("latency", "late")
     waiting = Step(np.zeros(current.shape[1:]), np.zeros(current.shape[1:]))
-    pending = held = held_error = np.zeros(current.shape[1:])
+    pending = held = held_error = spikes = doubt = np.zeros(current.shape[1:])
     for t, (x, x_error) in enumerate(zip(current, error, strict=True)):
+        if node.back is not None and not interpretation.has("back", "ignored"):
+            returned, returned_error = _returned(node, node.back, spikes, doubt)
+            x, x_error = x + returned, x_error + returned_error
         if synapse is not None:
             before = synaptic, synaptic_error
             synaptic, synaptic_error = synapse.step(synaptic, synaptic_error, x, x_error)
@@ -77,7 +86,10 @@ def steps(
         if fires:
             answer = _fired(node, interpretation, u - held, u_error + held_error)
             number = t + late
-            spikes = answer.output if given is None or number >= len(given) else given[number]
+            if given is None or number >= len(given):
+                spikes, doubt = answer.output, answer.tolerance
+            else:
+                spikes = given[number]
             v, v_error, pending = _reset(node, interpretation, u, u_error, spikes)
             if interpretation.has("reset", "held"):
                 left = _fired(node, interpretation, v, v_error)
@@ -89,16 +101,35 @@ def steps(
         waiting = answer
 
 
+def _returned(node: Node, back: Node, spikes: Array, doubt: Array) -> Signal:
+    """The current [B, ...] that a neuron's spikes of the step before bring back, and the bound of its error."""
+    shape = spikes.shape[1:]
+    arrays = coming_back(node, back, shape)
+    weight, bias = arrays["recurrent"].T, arrays.get("back", np.zeros(shape))
+    flat, size = spikes.reshape(len(spikes), -1), np.abs(weight)
+    rounding = (len(weight) + 1) * EPSILON * (np.abs(flat) @ size)
+    bound = doubt.reshape(flat.shape) @ size + rounding
+    return (flat @ weight).reshape(spikes.shape) + bias, bound.reshape(spikes.shape) + EPSILON * np.abs(bias)
+
+
+def _is_absent(node: Node, interpretation: Interpretation) -> bool:
+    """Whether the neurons are left out."""
+    is_readout = node.kind in INTEGRATING and interpretation.has("readout", "absent")
+    return is_readout or interpretation.has("decay", "absent")
+
+
 def _filters(node: Node, interpretation: Interpretation, dt: float) -> tuple[_Filter | None, _Filter]:
     values = node.parameters
     r = values["r"]
     ones, nothing = np.ones_like(r), np.zeros_like(r)
-    if interpretation.has("decay", "absent"):
+    if _is_absent(node, interpretation):
         return None, _Filter(nothing, ones, nothing)
     if interpretation.has("step", "fixed"):
         dt = FIXED_STEP_S
     elif interpretation.has("step", "steps"):
         dt = 1.0
+    elif interpretation.has("step", "product"):
+        dt = dt * dt
     elif interpretation.has("step", "resistance"):
         dt = float(np.min(values.get("tau", values.get("tau_mem", dt)) / (1 + r)))
     tau = None if node.kind == "IF" else values.get("tau", values.get("tau_mem"))
@@ -123,7 +154,8 @@ def _filters(node: Node, interpretation: Interpretation, dt: float) -> tuple[_Fi
     if "tau_syn" not in values:
         return None, _Filter(remains, remains * gain if interpretation.has("entry", "decayed") else gain, added)
     of_synapse, charged = _decay(interpretation, dt, values["tau_syn"])
-    entering = ones if interpretation.has("gain", "unscaled") else charged * values["w_in"]
+    is_unscaled = interpretation.has("gain", "unscaled") or interpretation.has("gain", "unscaled-synapse")
+    entering = ones if is_unscaled else charged * values["w_in"]
     entering = of_synapse * entering if interpretation.has("entry", "decayed") else entering
     return _Filter(of_synapse, entering, nothing), _Filter(remains, gain, added)
 

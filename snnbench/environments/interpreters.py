@@ -51,7 +51,9 @@ def interpreters(
     wanted: dict[EnvironmentKey, tuple[str, bool]] = {}
     for work in works:
         there = place_of((work.library, work.variant), work.case)
-        declined = adapters[work.library].variants[work.variant].refusal(work.case)
+        adapter = adapters[work.library]
+        is_exchanged = bool(work.case.nir_graph and adapter.exchanges)
+        declined = adapter.variants[work.variant].refusal(work.case) and not is_exchanged
         runs = not declined and (cuda or not work.case.device.startswith("cuda"))
         wanted[there] = work.case.workload, runs or wanted.get(there, ("", False))[1]
     if not managed:

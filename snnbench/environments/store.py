@@ -104,15 +104,13 @@ def current() -> Path:
     return Path(sys.executable)
 
 
-def plan(
-    adapter: Adapter, variant: str, cuda: bool, workload: str = workloads.DEFAULT, further: tuple[str, ...] = ()
-) -> Environment:
-    """The environment for an adapter's pins, a workload's and `further` ones; it is not made yet.
+def plan(adapter: Adapter, variant: str, cuda: bool, workload: str = workloads.DEFAULT) -> Environment:
+    """The environment for the pins of an adapter and a workload; it is not made yet. Raises EnvironmentFailed.
 
-    Raises EnvironmentFailed.
+    One for NIR graphs has the packages of the library's importer, too.
     """
     packages, excluded = workloads.packages(workload)
-    pins, more = adapter.variants[variant].pins, packages + further
+    pins, more = adapter.variants[variant].pins, packages + adapter.nir * workloads.has_graphs(workload)
     pins = replace(pins, dependencies=pins.dependencies + more, overrides=pins.overrides + excluded)
     try:
         specifier = SpecifierSet(pins.requires_python)

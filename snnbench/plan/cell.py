@@ -12,7 +12,7 @@ from snnbench.digest import digest
 from snnbench.plan.config import Protocol
 from snnbench.proof import provable
 from snnbench.units import GIB
-from snnbench.worker.messages import ImportRequest, Measure, Request
+from snnbench.worker.messages import EXCHANGES, Measure, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,17 @@ class Cell:
 
     def refusal(self, adapter: Adapter) -> str:
         """Why its adapter's file excludes it; empty if it does not."""
-        return adapter.variants[self.variant].refusal(self.case)
+        return "" if self.measure in EXCHANGES else adapter.variants[self.variant].refusal(self.case)
 
     def hindrance(self) -> str:
         """Why its case proves nothing about any library; empty if it can."""
+        if self.measure in EXCHANGES:
+            from snnbench.conformance import network  # it reads graphs with a package that takes long to load
+
+            return network.hindrance(self.case)
         return provable.hindrance(self.case)
 
-    def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request | ImportRequest:
+    def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request:
         """The request to its worker."""
         limit = protocol.memory_limit_gib
         return Request(
@@ -112,6 +116,27 @@ def cells(works: Sequence[Work], protocol: Protocol, sides: Sequence[str] = ("",
             for side in turns(sides, f"{protocol.seed} {measure} {work.case.key} {work.library}/{work.variant}", trial)
         ]
     return planned
+
+
+def exchange_cells(works: Sequence[Work], adapters: Mapping[str, Adapter]) -> list[Cell]:
+    """A cell for each NIR graph and time step of the works, and each importer and exporter of their libraries.
+
+    Its contender and its input are those of the library's first work on the graph that is not refused, or of the first.
+    """
+
+    def declines(work: Work) -> bool:
+        return bool(adapters[work.library].variants[work.variant].refusal(work.case))
+
+    first: dict[tuple[str, str], Work] = {}
+    for work in sorted(works, key=declines):
+        if work.case.nir_graph:
+            first.setdefault((work.library, work.case.nir_graph), work)
+    return [
+        Cell(work.case, work.library, work.variant, 0, measure)
+        for measure in EXCHANGES
+        for work in first.values()
+        if measure in adapters[work.library].exchanges
+    ]
 
 
 def turns(sides: Sequence[str], seed: str, trial: int) -> Sequence[str]:

@@ -81,7 +81,7 @@ def cells(parts: Sequence[Recording]) -> list[Record]:
 
 def _all(part: Recording) -> list[Record]:
     """All attempts, without the drift flag: the whole recording may flag other cells than its parts did."""
-    return [reading.flagged(one, drifted=False) for one in (*part.records, *part.attempts)]
+    return [reading.flagged(one, drifted=False) for one in (*part.records, *part.attempts, *part.exchanges)]
 
 
 def _attempt(entry: Record) -> Attempt:

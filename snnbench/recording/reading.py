@@ -5,7 +5,6 @@
         machine.json      facts of the machine
         records.jsonl     one record a line
         environments.json installed versions, by environment key
-        importers.json    what the libraries' own importers make of the NIR graphs, if there are some
 
 A recording can be read at any moment, also while it is written. A line torn by a kill or a full disk is not a record;
 its cell is run again.
@@ -24,9 +23,9 @@ from snnbench.recording import drift, schema
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.record import Record, RecordingError, loaded, parse
 from snnbench.worker.contention import CONTENDED_CPUS, others_cpus
+from snnbench.worker.messages import EXCHANGES
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
-IMPORTERS = "importers.json"
 FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
 
 
@@ -35,7 +34,8 @@ class Recording:
     """A recording as read. `torn` counts lines that are not records; `environments` maps key -> package -> version.
 
     `records` has one record a cell, the attempt that counts; `attempts` has the other attempts of disturbed cells.
-    `disproved` has the failures in DISPROVED of cells that were measured later.
+    `disproved` has the failures in DISPROVED of cells that were measured later. `exchanges` has the cells of
+    importers and exporters, which are in none of the others.
     """
 
     folder: Path
@@ -46,6 +46,7 @@ class Recording:
     environments: dict[str, Any] = field(default_factory=dict)
     disproved: list[Record] = field(default_factory=list)
     attempts: list[Record] = field(default_factory=list)
+    exchanges: list[Record] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -126,7 +127,7 @@ def read(folder: Path) -> Recording:
     if not (folder / RECORDS).is_file():
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
     by_cell: dict[str, dict[int, Record]] = {}
-    latest: dict[tuple[str, str, str], tuple[str, str]] = {}
+    latest: dict[tuple[str, str, str, bool], tuple[str, str]] = {}
     failures: dict[tuple[str, int], Record] = {}
     torn = 0
     with _uncollected():
@@ -138,7 +139,7 @@ def read(folder: Path) -> Recording:
                 by_cell.setdefault(record.cell, {})[record.attempt] = record
                 if record.outcome.disproved:
                     failures[record.cell, record.attempt] = record
-                latest[record.library, record.variant, record.side] = (record.adapter, record.environment)
+                latest[_maker(record)] = (record.adapter, record.environment)
     levels = drift.relative(record for tried in by_cell.values() for record in tried.values())
     records, attempts = [], []
     for tried in by_cell.values():
@@ -146,7 +147,7 @@ def read(folder: Path) -> Recording:
             level = levels.get((record.cell, number))
             tried[number] = flagged(record, level is not None and level.drifted)
         counting = chosen(list(tried.values()))
-        if (counting.adapter, counting.environment) == latest[counting.library, counting.variant, counting.side]:
+        if (counting.adapter, counting.environment) == latest[_maker(counting)]:
             records.append(counting)
             attempts += [tried[number] for number in sorted(tried) if tried[number] is not counting]
     disproved = [
@@ -154,8 +155,15 @@ def read(folder: Path) -> Recording:
         for record in [*records, *attempts]
         if record.status == "measured" and (record.cell, record.attempt) in failures
     ]
+    exchanges = [record for record in records if record.measure in EXCHANGES]
+    records = [record for record in records if record.measure not in EXCHANGES]
     config, machine, environments = (document(folder / name) for name in (CONFIG, MACHINE, ENVIRONMENTS))
-    return Recording(folder, config, machine, records, torn, environments, disproved, attempts)
+    return Recording(folder, config, machine, records, torn, environments, disproved, attempts, exchanges)
+
+
+def _maker(record: Record) -> tuple[str, str, str, bool]:
+    """The contender of a record, and whether it exchanges a NIR graph, which leaves the contender's times alone."""
+    return record.library, record.variant, record.side, record.measure in EXCHANGES
 
 
 def flagged(record: Record, drifted: bool) -> Record:

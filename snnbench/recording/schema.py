@@ -1,5 +1,4 @@
-"""The schema of a recording's documents: lines of records.jsonl, config.json, machine.json and environments.json; and
-of the one document of a recording of `snnbench nir`.
+"""The schema of a recording's documents: lines of records.jsonl, config.json, machine.json and environments.json.
 
 Recordings come from strangers. A malformed document is refused when it is read.
 """
@@ -167,11 +166,34 @@ class MemoryDocument(TypedDict):
     device: NotRequired[dict[Name, Bytes | None]]
 
 
+class ComparisonDocument(TypedDict):
+    """The output of a library's network beside a NIR graph, by snnbench.conformance.comparison."""
+
+    compared: Size
+    differing: Count
+    first: Annotated[list[Count], Field(min_length=3, max_length=3)] | None
+    got: Number | None
+    expected: Number | None
+    rate: Number | None
+    expected_rate: Number | None
+    most_spikes: Bytes | None
+    cause: str
+    differences: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+
+
+class SettingsDocument(TypedDict):
+    """The settings that are read; a worker may add others."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    comparison: NotRequired[ComparisonDocument]
+
+
 class ReplyDocument(TypedDict):
     """A worker's reply, but for its outcome, which snnbench.cases.outcome decodes."""
 
     checks: dict[Name, CheckDocument]
-    settings: dict[str, Any]
+    settings: SettingsDocument
     phases: dict[PhaseName, TimingDocument]
     memory: MemoryDocument | dict[None, None]
     peaks: dict[Name, PeakDocument]
@@ -188,7 +210,7 @@ class RecordDocument(TypedDict):
     library: Name
     variant: Name
     trial: Count
-    measure: Literal["time", "memory", "verify"]
+    measure: Literal["time", "memory", "verify", "import", "export"]
     case: CaseDocument
     outcome: OutcomeDocument
     attempt: NotRequired[Attempt]
@@ -197,7 +219,7 @@ class RecordDocument(TypedDict):
     adapter: NotRequired[Key]
     environment: NotRequired[Key]
     checks: NotRequired[dict[Name, CheckDocument]]
-    settings: NotRequired[dict[str, Any]]
+    settings: NotRequired[SettingsDocument]
     phases: NotRequired[dict[PhaseName, TimingDocument]]
     memory: NotRequired[MemoryDocument | dict[None, None]]
     peaks: NotRequired[dict[Name, PeakDocument]]
@@ -265,46 +287,6 @@ class MachineDocument(TypedDict):
     varying: NotRequired[dict[str, list[Any]]]
 
 
-class ComparisonDocument(TypedDict):
-    """An importer's output beside the graph, by snnbench.conformance.comparison."""
-
-    compared: Size
-    differing: Count
-    first: Annotated[list[Count], Field(min_length=3, max_length=3)] | None
-    got: Number | None
-    expected: Number | None
-    rate: Number | None
-    expected_rate: Number | None
-    most_spikes: Bytes | None
-    cause: str
-    differences: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
-
-
-class RowDocument(TypedDict):
-    """A library's importer on a graph."""
-
-    graph: str
-    dt: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    library: Name
-    version: str
-    outcome: OutcomeDocument
-    comparison: NotRequired[ComparisonDocument | dict[None, None]]
-    packages: NotRequired[dict[str, str]]
-
-
-class NirDocument(TypedDict):
-    """A recording of `snnbench nir`."""
-
-    rows: list[RowDocument]
-    graphs: dict[str, Key]
-    time_steps: Size
-    batch: Size
-    seed: Count
-    rate: NotRequired[Annotated[float, Field(gt=0, le=1)] | None]
-    amplitude: NotRequired[Number]
-    version: NotRequired[str]
-
-
 def _complete(document: RecordDocument) -> RecordDocument:
     """Check rules on more than one field. Raises ValueError."""
     case = document["case"]
@@ -329,13 +311,12 @@ def _adapter(name: str) -> TypeAdapter[Any]:
         "config": ConfigDocument,
         "machine": MachineDocument,
         "environments": dict[str, dict[str, str]],
-        "nir": NirDocument,
     }
     return TypeAdapter(shapes[name])
 
 
 def complaint(name: str, document: Any) -> str | None:
-    """One line on the first error in a reply, record, config, machine, environments or nir; None if it is valid."""
+    """One line on the first error in a reply, record, config, machine or environments; None if it is valid."""
     try:
         _adapter(name).validate_python(document, strict=True)
     except ValidationError as error:
@@ -347,7 +328,7 @@ def complaint(name: str, document: Any) -> str | None:
 
 
 def json_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a reply, record, config, machine, environments or nir.
+    """The JSON Schema (draft 2020-12) of a reply, record, config, machine or environments.
 
     It lacks the rules on more than one field.
     """

@@ -94,7 +94,8 @@ class Writer:
 
     def done(self, retry: Collection[str] = ()) -> dict[str, Outcome]:
         """Outcomes of the cells that need not be run again."""
-        outcomes = ((one.cell, one.outcome) for one in read(self.folder).records)
+        recording = read(self.folder)
+        outcomes = ((one.cell, one.outcome) for one in (*recording.records, *recording.exchanges))
         return {cell: outcome for cell, outcome in outcomes if not repeated(outcome, retry)}
 
     def attempts(self) -> Attempts:

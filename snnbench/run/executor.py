@@ -31,7 +31,7 @@ from snnbench.run.setup import RunContext
 from snnbench.run.store import Store
 from snnbench.worker import floor
 from snnbench.worker.durations import median_ns
-from snnbench.worker.messages import Note
+from snnbench.worker.messages import EXCHANGES, Note
 
 
 class Sharing:
@@ -100,7 +100,7 @@ def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]
 
 def _has_one_process(cell: Cell) -> bool:
     """Whether a single process measures a cell, which can prepare while others measure."""
-    return cell.case.processes == 1 and cell.measure != VERIFY
+    return cell.case.processes == 1 and cell.measure not in UNTIMED
 
 
 def fit(cells: Sequence[Cell], memory_bytes: int) -> bool:
@@ -117,8 +117,8 @@ def fit(cells: Sequence[Cell], memory_bytes: int) -> bool:
     return len(cells) <= min(MOST_RELAYED, RELAYED_PER_CPU * cpus.usable_cpus()) and taken <= memory_bytes
 
 
-VERIFY = "verify"
-"""The measure of cells without a time."""
+UNTIMED = ("verify", *EXCHANGES)
+"""The measures of cells without a time."""
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
 RELAYED_PER_CPU = 2
@@ -201,8 +201,8 @@ class Executor:
             else:
                 lanes = [(own, self._lane(card, number)) for number, (card, own) in enumerate(dealt.items())]
                 self._side_by_side([partial(self._in_turn, own, lane) for own, lane in lanes])
-            self._at_once([cell for cell in on_cpus if cell.measure == VERIFY])
-            self._in_turn([cell for cell in on_cpus if cell.measure != VERIFY], self._lane())
+            self._at_once([cell for cell in on_cpus if cell.measure in UNTIMED])
+            self._in_turn([cell for cell in on_cpus if cell.measure not in UNTIMED], self._lane())
             if self._is_over() or not (again := self._disturbed(plan)):
                 return
             self.run.say(f"{len(again)} of {len(plan)} cells were disturbed, and are measured again")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome
 from snnbench.plan.cell import Cell
+from snnbench.worker.messages import EXCHANGES
 
 FAR_BEHIND = 10.0
 """A contender of a race that takes so many times as long as the fastest so far needs no further passes."""
@@ -61,7 +62,7 @@ class KnownOutcomes:
 
 def _work(cell: Cell) -> Cell:
     """A key that all trials and measurements of a contender share, in one case and on one side."""
-    return replace(cell, trial=0, measure="time")
+    return replace(cell, trial=0, measure=cell.measure if cell.measure in EXCHANGES else "time")
 
 
 def _no_smaller(cell: Cell, than: Cell) -> bool:

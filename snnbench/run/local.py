@@ -14,7 +14,7 @@ from snnbench.analysis import abtest, case_words, race
 from snnbench.digest import digest
 from snnbench.machine import description, gpus
 from snnbench.machine.gpus import Card
-from snnbench.plan.cell import Cell, cells
+from snnbench.plan.cell import Cell, cells, exchange_cells
 from snnbench.plan.config import Protocol, baseline_of
 from snnbench.recording import reading, record
 from snnbench.recording.reading import Recording
@@ -63,6 +63,8 @@ def run(request: RunRequest) -> Recording:
                 missing = _left(part, same, writer.done())
                 if budget and budget.is_over():
                     break
+            if not missing and not request.test:
+                _exchange(exchange_cells(works, adapters), same, writer)
         except KeyboardInterrupt:
             say(f"{writer.folder}: all records are kept, and the same command continues")
             raise
@@ -192,6 +194,13 @@ def _begin(request: RunRequest, plan: Sequence[Cell], same: RunContext, writer: 
     disturbed = any(attempt <= same.protocol.remeasure for attempt in writer.attempts().next.values())
     if (left or disturbed) and (differing := writer.resume()):
         say(f"{writer.folder}: changed since it began: {', '.join(differing)}; {reading.MACHINE} has the values")
+
+
+def _exchange(plan: Sequence[Cell], same: RunContext, writer: Writer) -> None:
+    """Verify the importers and exporters of libraries on the NIR graphs of a run."""
+    if left := _left(plan, same, writer.done()):
+        with shown(left, same.effort) as progress:
+            Executor(same, InFolder(writer), progress).execute(left)
 
 
 def execute(plan: Sequence[Cell], run: RunContext, kept: InMemory) -> None:

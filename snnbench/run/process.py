@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 import snnbench
 from snnbench.digest import digest
@@ -24,7 +24,7 @@ from snnbench.environments import compiler_caches
 from snnbench.exits import UserError
 from snnbench.run import survivors
 from snnbench.run.pipes import Ends
-from snnbench.worker.messages import NOTE, Announce, Measure, Reply, decode_reply, silent, split_notes
+from snnbench.worker.messages import NOTE, Announce, Measure, Reply, Request, decode_reply, silent, split_notes
 from snnbench.worker.server import LAST
 
 LOG_TAIL_BYTES = 8192
@@ -61,17 +61,6 @@ class Ending:
     log: str
     wall_s: float
     oom_killed: bool = False
-
-
-class Question(Protocol):
-    """A request."""
-
-    @property
-    def measure(self) -> str:
-        """The kind of measurement."""
-
-    def encode(self) -> str:
-        """As one JSON document."""
 
 
 def command(python: Path, adapter: Path) -> list[str]:
@@ -123,7 +112,7 @@ PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
 def further(measure: Measure, home: Path) -> dict[str, str]:
     """Variables for one kind of measurement, beside those of every worker. Only verification keeps programs of JAX."""
     of_memory, of_verify = ALLOCATOR | PASSIVE, PASSIVE | compiler_caches.of_jax(home)
-    return {"time": {}, "memory": of_memory, "verify": of_verify}[measure]
+    return {"time": {}, "memory": of_memory, "verify": of_verify, "import": of_verify, "export": of_verify}[measure]
 
 
 @contextmanager
@@ -178,7 +167,7 @@ class Worker:
             compiler_caches.release_locks(self.extensions)
 
     def ask(
-        self, request: Question, timeout_s: float, stop: int | None = None, announce: Announce = silent
+        self, request: Request, timeout_s: float, stop: int | None = None, announce: Announce = silent
     ) -> Ending | None:
         """The answer of a server (worker/server.py) to a request; without a whole reply, None, and it is gone.
 
@@ -207,7 +196,7 @@ def started(
     adapter: Path,
     env: Mapping[str, str],
     stale_s: float,
-    request: Question | None = None,
+    request: Request | None = None,
     ends: Ends | None = None,
 ) -> Iterator[Worker]:
     """A worker that does one request or, without one, a server that answers them one after the other (Worker.ask).
@@ -271,7 +260,7 @@ def _end_input(process: "subprocess.Popen[bytes]") -> None:
 def run(
     python: Path,
     adapter: Path,
-    request: Question,
+    request: Request,
     env: Mapping[str, str],
     timeout_s: float,
     stop: int | None = None,

@@ -125,11 +125,10 @@ class Lane:
             return skipped("unavailable", str(error))
         return None
 
-    def request_of(self, cell: Cell) -> process.Question:
+    def request_of(self, cell: Cell) -> Request:
         """The request to a cell's worker."""
         request = cell.request(self.run.protocol, self._cpus(cell), self.run.memory_bytes)
-        enough_ns = self.known.enough_ns(cell)
-        return replace(request, enough_ns=enough_ns) if isinstance(request, Request) else request
+        return replace(request, enough_ns=self.known.enough_ns(cell))
 
     def environment_of(self, cell: Cell) -> dict[str, str]:
         """The environment variables of a cell's worker."""

@@ -24,14 +24,14 @@ from snnbench import workloads
 from snnbench.adapter import loading, reading, refusal
 from snnbench.adapter.loading import Loaded
 from snnbench.cases.outcome import FailureKind, failed, skipped
-from snnbench.worker import garbage, importer, server
+from snnbench.worker import garbage, server
 from snnbench.worker.channel import die_with_parent, end, own_descriptor
 from snnbench.worker.fault import fault
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import (
+    EXCHANGES,
     Announce,
     BadRequest,
-    ImportRequest,
     Note,
     Reply,
     Request,
@@ -74,15 +74,15 @@ def main() -> int:
     return _answer(request, lambda: _load(options.adapter, request), reply_fd, options)
 
 
-def _answer(
-    request: Request | ImportRequest, load: Callable[[], Loaded | Reply], reply_fd: int, options: argparse.Namespace
-) -> int:
+def _answer(request: Request, load: Callable[[], Loaded | Reply], reply_fd: int, options: argparse.Namespace) -> int:
     """Do one request and write the reply. Returns the exit status."""
     if options.reply_fd is not None:
         die_with_parent(options.reply_fd)
     with os.fdopen(reply_fd, "wb") as stream:
-        if isinstance(request, ImportRequest):
-            stream.write(importer.reply_to(request, load()).encode())
+        if request.measure in EXCHANGES:
+            from snnbench.worker import exchange  # it reads graphs with a package that other cells need not have
+
+            stream.write(exchange.reply_to(request, load()).encode())
             return 0
         _confine(request)
         # The counter covers threads that start after it, so it opens before a framework starts any.
@@ -96,10 +96,8 @@ def _answer(
     return 0
 
 
-def _load_within(request: Request | ImportRequest, path: Path) -> Loaded | Reply:
+def _load_within(request: Request, path: Path) -> Loaded | Reply:
     """Load the adapter and what its requests need, within the limits of the first request."""
-    if isinstance(request, ImportRequest):
-        return _load(path, request)
     _confine(request)
     loaded = _load(path, request)
     if isinstance(loaded, Loaded):
@@ -155,14 +153,13 @@ def _relay(options: argparse.Namespace, request: Request) -> Relay | None:
     return Follower(gate, ready, options.uses_card)
 
 
-def _load(path: Path, request: Request | ImportRequest) -> Loaded | Reply:
+def _load(path: Path, request: Request) -> Loaded | Reply:
     """The adapter and its libraries, or the reply that says why they cannot be loaded.
 
     The backend comes first: it sets up its framework, and an adapter that is imported may already start it.
     """
     try:
-        if isinstance(request, Request):
-            import_module(f"snnbench.backends.{reading.read(path).variants[request.variant].backend}")
+        import_module(f"snnbench.backends.{reading.read(path).variants[request.variant].backend}")
         return loading.read_and_load(path)
     except MemoryError as error:
         return _failed("oom-host", error)

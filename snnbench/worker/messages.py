@@ -17,7 +17,9 @@ from snnbench.cases.outcome import Outcome
 PROTOCOL = 1
 """1: first version."""
 
-Measure = Literal["time", "memory", "verify"]
+Measure = Literal["time", "memory", "verify", "import", "export"]
+"""What a cell is for. The last three time nothing; `import` and `export` are those of a library for NIR graphs."""
+EXCHANGES: tuple[Measure, ...] = ("import", "export")
 
 
 class BadRequest(ValueError):
@@ -49,27 +51,6 @@ class Request:
     patience_s: float = 0.0
     memory_limit_bytes: int | None = None
     cpus: tuple[int, ...] = ()
-
-    def encode(self) -> str:
-        """As one JSON document."""
-        return json.dumps({"protocol": PROTOCOL, **asdict(self)}, indent=2) + "\n"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRequest:
-    """A task for a library's importer: the NIR graph in a file, the time step in seconds, and the input.
-
-    The input has `time_steps` T, `batch` B, a `seed`, a `rate` and an `amplitude` (conformance.network.Input).
-    """
-
-    graph: str
-    dt: float
-    time_steps: int
-    batch: int
-    seed: int
-    rate: float | None = None
-    amplitude: float = 1.0
-    measure: Measure = "verify"
 
     def encode(self) -> str:
         """As one JSON document."""
@@ -132,14 +113,12 @@ def split_notes(data: bytes) -> tuple[list[Note], bytes]:
     return notes, data
 
 
-def decode_request(text: str) -> Request | ImportRequest:
+def decode_request(text: str) -> Request:
     """The request in `text`. Raises BadRequest."""
     try:
         fields = json.loads(text)
         if fields.pop("protocol", None) != PROTOCOL:
             raise BadRequest(f"request: protocol {PROTOCOL} expected")
-        if "graph" in fields:
-            return ImportRequest(**fields)
         fields["case"] = workloads.decode(fields["case"])
         for name in ("phases", "further", "cpus"):
             fields[name] = tuple(fields.get(name, ()))

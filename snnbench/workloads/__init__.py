@@ -117,9 +117,13 @@ def of(case: Case) -> Workload:
 
 
 def packages(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The PACKAGES and OVERRIDES of a workload of this name; of none for an importer, which is of no workload."""
-    workload = WORKLOADS.get(name)
-    return (workload.PACKAGES, workload.OVERRIDES) if workload else ((), ())
+    """The PACKAGES and OVERRIDES of a workload of this name."""
+    return WORKLOADS[name].PACKAGES, WORKLOADS[name].OVERRIDES
+
+
+def has_graphs(name: str) -> bool:
+    """Whether the cases of a workload have NIR graphs, which a library's importer can read."""
+    return WORKLOADS[name].Case.nir_graph is not Case.nir_graph
 
 
 def decode(fields: Mapping[str, Any]) -> Case:

@@ -32,6 +32,8 @@ from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array,
 from snnbench.workloads import graph_exam, graphs, lif
 
 NAME = "nir"
+PACKAGES = ("h5py==3.16.0",)
+"""For the graph that a library's importer is held to."""
 PARAMETERS: tuple[str, ...] = ("weight", "bias")
 """The parameters between the sites of a graph, each with a gradient; those of a recurrent site are its own."""
 THRESHOLD = float(np.nextafter(np.float32(1), np.float32(2)))
@@ -80,6 +82,11 @@ class Case(case.Case):
         if self.dt >= (shortest := graphs.longest_step(self.whole)):
             return f"dt {self.dt:g} s should be below {shortest:g} s, the shortest time constant of {self.whole.name}"
         return ""
+
+    @property
+    def nir_graph(self) -> str:
+        """The graph and the time step."""
+        return f"{self.whole.name}@{self.whole.digest} dt {self.dt:g}"
 
     @property
     def kind(self) -> str:
@@ -149,6 +156,25 @@ class Problem(problem.Graph):
         """The problem of a site's neurons by themselves: what comes back to them is part of their current."""
         return lif.alone(self.neuron(operation).with_(recurrent=False), current, cotangent)
 
+    def chain(self) -> list[tuple[Array, Array, lif.Site]]:
+        """The weight [N, M], the bias [N] and the case of the neurons of each layer. Raises Unsupported if the graph is
+        no chain of layers.
+        """
+        operations, parameters = self.operations(), self.parameters()
+        entering = [(INPUT,), *((each.name,) for each in operations[:-1])]
+        kinds = [Linear, Neurons] * (len(operations) // 2)
+        is_chain = len(kinds) == len(operations) and all(map(isinstance, operations, kinds))
+        if not is_chain or [each.of for each in operations] != entering:
+            raise Unsupported("exporters are verified on chains of Affine or Linear nodes and neurons that fire")
+        neurons = [self.neuron(each) for each in operations[1::2]]
+        if any(each.has_own_decays or each.recurrent for each in neurons):
+            raise Unsupported("exporters are verified on layers with one decay, without recurrence")
+        arrays = [parameters[each.name] for each in operations[::2]]
+        return [
+            (weight, bias[0] if bias else np.zeros(len(weight), np.float32), neuron)
+            for (weight, *bias), neuron in zip(arrays, neurons, strict=True)
+        ]
+
     def _own_decays(self, operation: Operation) -> NDArray[np.float64]:
         if self.exact:
             return np.where(np.arange(prod(operation.shape)) % 2, ODD_BETA, EXAM_BETA)
@@ -209,10 +235,10 @@ def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
     def build(case: Any, plan: Any, variant: str) -> Any:
         if not hasattr(adapter, "neuron"):
             raise Unsupported("this adapter has no function neuron(case, variant) for the sites of a network")
+        if not hasattr(plan, "sites"):
+            raise Unsupported("networks are built in PyTorch and in JAX only")
         neurons = {name: neuron_of(adapter, site, variant) for name, site in plan.sites.items()}
         first = next(iter(neurons.values()))
-        if not hasattr(first, "network"):
-            raise Unsupported("networks are built in PyTorch and in JAX only")
         if len({type(each) for each in neurons.values()}) > 1:
             raise Unsupported("some of these neurons run step by step in this library, and others do not")
         return first.network(plan, neurons)

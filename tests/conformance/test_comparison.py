@@ -8,22 +8,22 @@ import pytest
 from snnbench.conformance.comparison import WrongShape, compare
 from snnbench.conformance.graph import Array, read
 from snnbench.conformance.interpretation import DOCUMENTED, Interpretation, interpretations
-from snnbench.conformance.network import Input, Network, hindrance, inputs
-from tests.nir_graphs import CHAIN, ENDS, GRAPHS, LIF, dense, write
+from snnbench.conformance.network import Network
+from tests.nir_graphs import AFFINE, CHAIN, ENDS, GRAPHS, LIF, dense, inputs, write
 
 DT = 1e-3
 
 
 def network_of(path: Path) -> Network:
     graph = read(path)
-    return Network(graph, inputs(graph, Input(time_steps=60, batch=4, seed=0)), DT)
+    return Network(graph, inputs(graph, 60), DT)
 
 
 def output(network: Network, interpretation: Interpretation = DOCUMENTED) -> Array:
     return np.array([answer.output for answer in network.answer(interpretation)])
 
 
-@pytest.mark.parametrize("name", ["lif", "lif-leak", "li", "cubalif", "convolution"])
+@pytest.mark.parametrize("name", ["lif", "lif-leak", "readout", "cubalif", "convolution", "recurrent"])
 def test_documented_output_is_right(name: str) -> None:
     network = network_of(GRAPHS / f"{name}.nir")
     comparison = compare(network, output(network))
@@ -39,7 +39,9 @@ def test_documented_output_is_right(name: str) -> None:
         ("lif-resistance", (("gain", "no-resistance"),)),
         ("lif-leak", (("leak", "ignored"),)),
         ("lif-leak", (("reset", "zero"), ("start", "leak"))),
-        ("li", (("decay", "absent"),)),
+        ("readout", (("readout", "absent"),)),
+        ("recurrent", (("back", "ignored"),)),
+        ("cubalif", (("gain", "unscaled-synapse"),)),
         ("cubalif", (("decay", "exponential"),)),
         ("convolution", (("reset", "none"),)),
     ],
@@ -105,11 +107,16 @@ def test_first_wrong_position_counts_over_the_neurons_axes(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("amplitude", "word"), [(0.0, "silent"), (1e6, "busy")])
 def test_graph_that_proves_nothing_is_named_with_what_to_change(amplitude: float, word: str) -> None:
+    assert not network_of(GRAPHS / "lif.nir").hindrance
     graph = read(GRAPHS / "lif.nir")
-    assert not hindrance(network_of(GRAPHS / "lif.nir"))
-    given = Input(time_steps=60, batch=4, seed=0, rate=1.0, amplitude=amplitude)
-    reason = hindrance(Network(graph, inputs(graph, given), DT))
+    reason = Network(graph, np.full((60, 4, *graph.input_shape), amplitude), DT).hindrance
     assert word in reason and "--amplitude" in reason
+
+
+def test_threshold_fires_above_its_threshold_without_a_state(tmp_path: Path) -> None:
+    nodes = {**ENDS, "map": AFFINE, "neurons": {"type": "Threshold", "threshold": [2.0, 0.5]}}
+    network = Network(read(write(tmp_path / "a.nir", nodes)), np.array([[[1.0, 0.0]], [[0.0, 1.0]]]), DT)
+    assert output(network).tolist() == [[[0.0, 1.0]], [[1.0, 0.0]]]  # of the currents 1.25 and 3, 2.25 and 0.5
 
 
 @pytest.mark.parametrize("rate", [0, 1])

@@ -14,10 +14,19 @@ HALF = {"tau": 2.0, "r": 1.0, "v_leak": 0.0, "v_threshold": 1.0, "v_reset": 0.0}
 """With dt = 1 the potential keeps a half, and a half of the current charges it."""
 
 
-def outputs(kind: str, current: Any, *differences: tuple[str, str], dt: float = 1.0, **changes: float) -> list[float]:
+def outputs(
+    kind: str,
+    current: Any,
+    *differences: tuple[str, str],
+    dt: float = 1.0,
+    back: Node | None = None,
+    **changes: float,
+) -> list[float]:
     given = np.array(current, np.float64).reshape(-1, 1, 1)
     parameters = {name: np.array([value]) for name, value in {**HALF, **changes}.items()}
-    answers = steps(Node("n", kind, parameters), Interpretation(differences), dt, given, np.zeros_like(given))
+    answers = steps(
+        Node("n", kind, parameters, back=back), Interpretation(differences), dt, given, np.zeros_like(given)
+    )
     return [float(answer.output[0, 0]) for answer in answers]
 
 
@@ -35,6 +44,11 @@ def test_lif_fires_above_its_threshold_and_resets() -> None:
 
 def test_if_integrates_without_a_leak() -> None:
     assert outputs("IF", [1, 1, 1], dt=0.5) == [0, 0, 1]  # u: 0.5, 1 (not above), 1.5
+
+
+def test_spikes_come_back_one_step_later() -> None:
+    back = Node("n", "Affine", {"weight": np.array([[-2.0]]), "bias": np.array([1.0])})
+    assert outputs("IF", [1, 1, 1, 1], back=back, r=0.6) == [1, 0, 1, 0]  # u: 1.2, 0, 1.2, 0
 
 
 def test_if_that_leaks_keeps_nine_tenths() -> None:
@@ -81,11 +95,12 @@ def test_every_difference_changes_some_neuron() -> None:
     values: Any = {"tau_syn": 3.5, "tau_mem": 2.5, "w_in": 1.5, "v_leak": 0.3, "v_reset": -0.2}
 
     def output(kind: str, r: float, *differences: tuple[str, str]) -> list[float]:
-        return outputs(kind, np.random.default_rng(0).uniform(0, 4, 60), *differences, dt=0.5, r=r, **values)
+        back = Node("n", "Scale", {"scale": np.array([0.5])}) if kind == "IF" else None
+        return outputs(kind, np.random.default_rng(0).uniform(0, 4, 60), *differences, dt=0.5, r=r, back=back, **values)
 
     for aspect, names in DIFFERENCES.items():
         for name in names:
-            cases = [("CubaLIF", 2.0), ("CubaLIF", 6.0), ("IF", 0.2)]
+            cases = [("CubaLIF", 2.0), ("CubaLIF", 6.0), ("IF", 0.2), ("LI", 1.0)]
             assert any(output(*case, (aspect, name)) != output(*case) for case in cases), (aspect, name)
 
 

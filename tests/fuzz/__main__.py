@@ -32,7 +32,7 @@ from snnbench.adapter.declaration import PACKAGE
 from snnbench.environments import store
 from snnbench.environments.uv_program import EnvironmentFailed
 from snnbench.machine import compiler_doctor
-from snnbench.run import importers, local
+from snnbench.run import local
 from snnbench.run.slurm import scheduler, submission
 from tests import in_process
 from tests.fuzz import arguments, world
@@ -183,7 +183,6 @@ def _nothing_is_run() -> Iterator[None]:
             (store, "_answer", cache(store._answer)),
             (local.Executor, "execute", lambda *given: None),
             (local, "execute", lambda *given: None),
-            (importers, "execute", failing),
             (typer, "launch", lambda address: 0),
             (submission, "require", lambda: (_ for _ in ()).throw(scheduler.SlurmError("no Slurm here"))),
             (compiler_doctor, "cpp_compiler", lambda *given: iter(())),

@@ -17,7 +17,7 @@ ODD = [
 ]
 PATHS = [
     *("bad/results/two", "bad/results/two", "bad/results/two", "results/one", "results/one", "results/sides", "latest"),
-    *("results", "bad/results", "bad", "run", "nir.json", "bad/nir.json", "small.nir", "tables.md", "lib.py", "."),
+    *("results", "bad/results", "bad", "run", "small.nir", "tables.md", "lib.py", "."),
     *("tiny.toml", "bad/tiny.toml", "bad/lib.py", "loop", "empty", "absent", "quick", "out/new", "out/new.md"),
 ]
 CONFIGS = ["tiny.toml", "tiny.toml", "tiny.toml", "quick", "exam", "bad/tiny.toml", "absent", "loop", "."]

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.fakes import CORRECT, write
 from tests.nir_graphs import dense
-from tests.shipped import QUICK, RESULTS, shipped
+from tests.shipped import QUICK, shipped
 from tests.sweep import write_config
 
 LEFT_OUT = object()
@@ -29,7 +29,6 @@ def make(folder: Path) -> None:
     _recording(folder / "results" / RECORDING, QUICK)
     _recording(folder / "results" / "sides", QUICK)
     _give_sides(folder / "results" / "sides")
-    shutil.copy(RESULTS / "2026-11-25_nir_epyc-2cpu.json", folder / "nir.json")
     write(folder, CORRECT, "lib")
     write_config(folder, ["lib", "torch-loop"])
     dense(folder / "small.nir")
@@ -64,7 +63,7 @@ def _give_sides(folder: Path) -> None:
 
 def spoil(folder: Path, draw: random.Random) -> str:
     """Put a spoiled copy of one file of the world at its place in `bad`; returns what was done."""
-    source = draw.choice(["results/one"] * 6 + ["results/sides"] * 2 + ["run", *("nir.json", "tiny.toml", "lib.py")])
+    source = draw.choice(["results/one"] * 6 + ["results/sides"] * 2 + ["run", "tiny.toml", "lib.py"])
     bad = folder / "bad"
     shutil.rmtree(bad, ignore_errors=True)
     bad.mkdir()

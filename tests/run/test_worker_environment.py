@@ -11,7 +11,7 @@ import pytest
 from snnbench.environments import compiler_caches
 from snnbench.run import process
 from snnbench.run.process import environment
-from snnbench.worker.messages import Measure
+from snnbench.worker.messages import EXCHANGES, Measure
 from tests.fakes import CASE, ask, request
 from tests.run.test_process import VERIFY, dying
 
@@ -52,7 +52,8 @@ def test_jax_keeps_its_programs_only_for_cells_that_are_verified(
     name = "JAX_COMPILATION_CACHE_DIR"
     monkeypatch.setenv(name, "/elsewhere")
     kept = {measure: environment(1, tmp_path, process.further(measure, tmp_path)).get(name) for measure in MEASURES}
-    assert kept.pop("verify", "").startswith(str(tmp_path / "compilers" / "jax"))
+    for verified in ("verify", *EXCHANGES):
+        assert kept.pop(verified, "").startswith(str(tmp_path / "compilers" / "jax"))
     assert kept == {"time": None, "memory": None}
 
 
@@ -75,7 +76,7 @@ def test_worker_gets_no_variable_that_changes_how_python_runs(
 
 def test_torch_extensions_have_a_permanent_folder_per_python(tmp_path: Path) -> None:
     noting = dying("print(os.environ['TORCH_EXTENSIONS_DIR'])\nraise ValueError")
-    folders = {ask(tmp_path, noting, request(measure)).log.split()[0] for measure in MEASURES}
+    folders = {ask(tmp_path, noting, request(measure)).log.split()[0] for measure in ("time", "memory", "verify")}
     (folder,) = folders
     assert Path(folder) == compiler_caches.extensions_folder(environment(1, tmp_path), Path(sys.executable))
     assert Path(folder).is_relative_to(tmp_path)

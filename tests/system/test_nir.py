@@ -1,6 +1,5 @@
 """Tests of NIR importers of real libraries: verdicts, causes, and the lines of source that confirm the causes."""
 
-import json
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -11,42 +10,41 @@ import pytest
 
 from snnbench.adapter.discovery import discover
 from snnbench.environments import store
+from snnbench.recording import reading
 from tests.managed import ROOT, snnbench
 from tests.nir_graphs import AFFINE, ENDS, GRAPHS, LIF, write
 
 pytestmark = pytest.mark.libraries
 
 FIXED, LATE = "dt fixed at 0.0001 s inside", "threshold subtracted after the decay, output one step late"
-STEPS = "tau taken as steps, decay exp(-dt / tau), several spikes a step"
+STEPS = "tau taken as steps, decay exp(-dt / tau)"
 EXPECTED = {
-    ("norse", 1e-3): ("exact", None),
-    ("norse", 1e-4): ("exact", None),
-    ("snntorch", 1e-3): ("deviates", FIXED),
-    ("snntorch", 1e-4): ("exact", None),
-    ("sinabs", 1e-3): ("deviates", STEPS),
-    ("sinabs", 1e-4): ("deviates", STEPS),
-    ("spikingjelly", 1e-3): ("exact", None),
-    ("spikingjelly", 1e-4): ("exact", None),
-    ("spyx", 1e-3): ("deviates", f"current not scaled by R dt / tau, {LATE}"),
-    ("spyx", 1e-4): ("deviates", f"current not scaled by R dt / tau, {LATE}"),
-    ("rockpool", 1e-3): ("crash", None),
-    ("rockpool", 1e-4): ("crash", None),
-    ("lava-dl", 1e-3): ("unsupported", None),
-    ("lava-dl", 1e-4): ("unsupported", None),
+    ("norse", "import"): ("exact", None),
+    ("snntorch", "import"): ("deviates", FIXED),
+    ("sinabs", "import"): ("deviates", f"{STEPS}, several spikes a step"),
+    ("spikingjelly", "import"): ("exact", None),
+    ("spyx", "import"): ("deviates", f"current not scaled by R dt / tau, {LATE}"),
+    ("rockpool", "import"): ("crash", None),
+    ("norse", "export"): ("deviates", "tau multiplied by dt"),
+    ("snntorch", "export"): ("deviates", FIXED),
+    ("sinabs", "export"): ("deviates", f"{STEPS}, current not scaled by R dt / tau"),
+    ("spikingjelly", "export"): ("exact", None),
+    ("spyx", "export"): ("deviates", f"current not scaled by R dt / tau, {LATE}"),
+    ("rockpool", "export"): (
+        "deviates",
+        "decay exp(-dt / tau), current not scaled by R dt / tau, threshold subtracted",
+    ),
 }
-"""(library, time step in seconds) -> verdict and cause on graphs/lif.nir."""
+"""(library, measure) -> verdict and cause on graphs/lif.nir at 0.001 s."""
 
 
-def test_importers_read_one_lif_graph_as_the_documents_say(tmp_path: Path) -> None:
-    done = snnbench("nir", str(GRAPHS / "lif.nir"), "--dt", "0.001", "--dt", "0.0001", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 5, done.stderr[-2000:]
-    rows = json.loads(done.stdout)["rows"]
+def test_libraries_read_and_write_one_lif_graph_as_the_documents_say(tmp_path: Path) -> None:
+    done = snnbench("run", "-c", "exchange", "--nir", "lif", "--dt", "0.001", "-o", "recorded", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    exchanges = reading.read(tmp_path / "recorded").exchanges
     verdicts = {
-        (row["library"], row["dt"]): (
-            row["outcome"].get("verdict") or row["outcome"].get("kind"),
-            row["outcome"].get("deviation"),
-        )
-        for row in rows
+        (one.library, one.measure): (one.outcome.verdict or one.outcome.kind, one.outcome.deviation)
+        for one in exchanges
     }
     assert verdicts == EXPECTED
 
@@ -56,10 +54,10 @@ def test_what_spyx_makes_of_an_input_of_another_name_is_shown(tmp_path: Path) ->
     names = ("in", "0", "1", "out")
     nodes = dict(zip(names, (ENDS["input"], AFFINE, LIF, ENDS["output"]), strict=True))
     graph = write(tmp_path / "names.nir", nodes, [*pairwise(names)])
-    command = ("nir", str(graph), "--dt", "0.001", "--library", "spyx", "--format", "json")
-    (row,) = json.loads(snnbench(*command, cwd=tmp_path).stdout)["rows"]
-    reason = "no known interpretation of the graph has this output"
-    assert row["outcome"] == {"status": "failed", "kind": "incorrect", "reason": reason}
+    command = ("run", "--nir", str(graph), "--dt", "0.001", "--only", "library=spyx", "-o", "recorded", "--quiet")
+    snnbench(*command, cwd=tmp_path)
+    record = next(one for one in reading.read(tmp_path / "recorded").exchanges if one.measure == "import")
+    assert record.outcome.reason == "no known interpretation of the graph has this output"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +74,28 @@ def test_what_spyx_makes_of_an_input_of_another_name_is_shown(tmp_path: Path) ->
         ("rockpool", "rockpool/nn/modules/torch/nir.py", 118, "tau_mem=_to_tensor(node.tau_mem),"),
         ("spyx", "spyx/nir.py", 329, "mod.beta[...] = jnp.array(_nir_to_spyx_param(1 - (dt / node.tau)))"),
         ("spikingjelly", "spikingjelly/activation_based/nir_exchange/from_nir.py", 176, "if _is_close_finite(r, 1.0):"),
+        (
+            "norse",
+            "norse/torch/utils/export_nir.py",
+            37,
+            "tau=dt / module.p.tau_mem_inv.detach(),  # Invert time constant",
+        ),
+        (
+            "norse",
+            "norse/torch/utils/export_nir.py",
+            30,
+            "tau_syn=dt / module.p.tau_syn_inv.detach(),  # Invert time constant",
+        ),
+        ("sinabs", "sinabs/nir.py", 167, "tau=module.tau_mem.detach(),"),
+        ("snntorch", "snntorch/export_nir.py", 68, "dt = 1e-4"),
+        ("snntorch", "snntorch/export_nir.py", 95, "dt = 1e-4"),
+        (
+            "rockpool",
+            "rockpool/nn/modules/torch/nir.py",
+            288,
+            "module.tau_mem * torch.exp(-module.dt / module.tau_mem) / module.dt",
+        ),
+        ("spyx", "spyx/nir.py", 593, "r=beta,"),
     ],
 )
 def test_source_has_the_line_that_the_page_names(library: str, file: str, line: int, text: str) -> None:
@@ -97,7 +117,7 @@ def test_graphs_are_as_their_maker_makes_them(tmp_path: Path) -> None:
 def prepared(library: str) -> Path:
     """The Python of a library with the packages of its importer."""
     adapter = discover()[library]
-    environment = store.plan(adapter, adapter.default, cuda=False, further=adapter.nir)
+    environment = store.plan(adapter, adapter.default, False, "nir")
     return store.sync(environment, lambda line: None).python
 
 

@@ -16,7 +16,7 @@ from snnbench.backends.torch.arrays import unused_private_bytes
 from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.floor_products import products
 from snnbench.backends.torch.graph import Captured
-from snnbench.backends.torch.imported import stepped_network
+from snnbench.backends.torch.imported import modules, stepped_network
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weights, trained
 from snnbench.backends.torch.session import Session
@@ -34,6 +34,7 @@ __all__ = [
     "SteppedNeuron",
     "Weights",
     "compiled",
+    "modules",
     "stepped_network",
     "trained",
 ]

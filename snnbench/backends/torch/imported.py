@@ -1,10 +1,12 @@
-"""Networks that a library's importer made of a NIR graph, stepped through time."""
+"""Networks of NIR graphs: a library's imported network stepped through time, and its own network to be exported."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from snnbench.cases.case import Case
 
 Array = NDArray[np.float32]
 
@@ -24,3 +26,18 @@ def stepped_network(network: Callable[..., tuple[torch.Tensor, object]]) -> Call
         return torch.stack(outputs)
 
     return run
+
+
+def modules(
+    layers: Sequence[tuple[Array, Array, Case]], neuron: Callable[[Case, int], tuple[torch.nn.Module, float]]
+) -> list[torch.nn.Module]:
+    """A Linear of each layer's weight [N, M] and bias [N] by a gain, and neurons; `neuron(case, N)` gives these two."""
+    made: list[torch.nn.Module] = []
+    for weight, bias, case in layers:
+        neurons, gain = neuron(case, len(bias))
+        linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
+        with torch.no_grad():
+            linear.weight.copy_(torch.from_numpy(weight) * gain)
+            linear.bias.copy_(torch.from_numpy(bias) * gain)
+        made += [linear, neurons]
+    return made

@@ -7,7 +7,7 @@ from snnbench.recording.reading import Recording
 from snnbench.report.overview import Overview, find
 from snnbench.report.page import matrix, noise, provenance, scaling, sections
 from snnbench.report.section import Section
-from snnbench.report.text import crossover_table, nir_table
+from snnbench.report.text import crossover_table, exchange_table
 
 SECTIONS: dict[str, Callable[[Overview], Section]] = {
     "headline": sections.headline,
@@ -32,7 +32,7 @@ def outline(recording: Recording) -> list[Section]:
 
     An A/B test begins with its words. Epochs have a section after that of times, and a measure that a result has after
     the section that it names. A recording of a CPU and a GPU has one on the size from which the GPU pays, and one of
-    NIR graphs one on importers.
+    NIR graphs one on importers and exporters.
     """
     overview = find(recording)
     metrics = {metric for results in overview.results.values() for each in results for _, metric in each.summaries}
@@ -45,7 +45,7 @@ def outline(recording: Recording) -> list[Section]:
         if name == "scaling":
             shown += crossover_table.sections(overview)
         if name == "failures":
-            shown += nir_table.sections(overview)
+            shown += exchange_table.sections(overview)
         shown.append(section(overview))
         if name in further:
             shown.append(further[name](overview))

@@ -12,7 +12,7 @@ from snnbench.report import answer
 from snnbench.report.numbers import gathered, listed
 from snnbench.report.overview import Overview, find
 from snnbench.report.section import Report, Section, Table
-from snnbench.report.text import crossover_table, epoch_table, nir_table, pipeline_table
+from snnbench.report.text import crossover_table, epoch_table, exchange_table, pipeline_table
 from snnbench.report.text.table import captions
 from snnbench.report.wording import heading, model, remarks, varying_sizes
 from snnbench.units import MIB, number
@@ -82,7 +82,7 @@ def _reasons(overview: Overview) -> Iterator[Section]:
 SECTIONS: tuple[Callable[[Overview], Iterable[Section]], ...] = (
     *(_answer, _times, _distances),
     *(epoch_table.sections, pipeline_table.sections, crossover_table.sections, _measures, _reasons),
-    nir_table.sections,
+    exchange_table.sections,
 )
 """The sections of a recording's report in their order. One without data is left out."""
 

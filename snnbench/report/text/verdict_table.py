@@ -9,7 +9,9 @@ from snnbench.cases.case import PROFILES, Case
 from snnbench.recording.record import Record
 from snnbench.report.numbers import gathered
 from snnbench.report.section import Report, Section, Table
+from snnbench.report.text import exchange_table
 from snnbench.report.wording import telling
+from snnbench.worker.messages import EXCHANGES
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
 STEPS = ("t", "current", "u", "expected", "got")
@@ -24,8 +26,13 @@ LEGEND = (
 )
 
 
-def report(records: Iterable[Record], is_brief: bool = False) -> Report:
-    """A row for each case that ran, or in brief for each contender; below, why some were not proved to do the work."""
+def report(records: Sequence[Record], is_brief: bool = False) -> Report:
+    """A row for each case that ran, or in brief for each contender; below, why some were not proved to do the work.
+
+    Importers and exporters of NIR graphs have a section of their own.
+    """
+    exchanges = [record for record in records if record.measure in EXCHANGES]
+    records = [record for record in records if record.measure not in EXCHANGES]
     ordered = sorted(records, key=lambda record: (record.label, *_case_order(record.case)))
     remarks = [(record.case.profile, f"{subject(record)}: {text}") for record in ordered if (text := remark(record))]
     once = list(dict.fromkeys(sentence for _, sentence in remarks))  # a brief table says in which profiles
@@ -36,6 +43,7 @@ def report(records: Iterable[Record], is_brief: bool = False) -> Report:
         sections=[
             Section("verdicts", "", tables=[shown], closing=LEGEND if is_brief else (), remarks=sentences),
             Section("first-wrong", "", tables=first_wrong(ordered)),
+            *([exchange_table.section(exchanges)] if exchanges else []),
         ],
         ending=[f"{len(ordered)} cases: {', '.join(f'{count} {word}' for word, count in counts.most_common())}"],
     )

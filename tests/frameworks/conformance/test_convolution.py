@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from snnbench.conformance.graph import read
-from snnbench.conformance.network import Input, Network, inputs
+from snnbench.conformance.network import Network
 from tests.conformance.test_comparison import DT, output
-from tests.nir_graphs import write
+from tests.nir_graphs import inputs, write
 
 
 def test_convolution_is_that_of_pytorch(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_convolution_is_that_of_pytorch(tmp_path: Path) -> None:
     node = {"type": "Conv2d", "weight": weight, "bias": bias, "groups": 2, **options}
     edges = [("input", "map"), ("map", "output")]
     graph = read(write(tmp_path / "a.nir", {**ends, "map": node}, edges))
-    given = inputs(graph, Input(time_steps=3, batch=2, seed=0))
+    given = inputs(graph, 3, batch=2)
     got = output(Network(graph, given, DT))
     whole = {name: tuple(values) for name, values in options.items()}
     tensors = [torch.tensor(array, dtype=torch.float64) for array in (given.reshape(6, 4, 7, 6), weight, bias)]
