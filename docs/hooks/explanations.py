@@ -6,7 +6,7 @@ as "all are exact", are required of it here.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from recordings import RESULTS, ROOT, benchmark, recording, require, results, time_ns
+from recordings import ROOT, benchmark, newest, recording, require, results, time_ns
 
 from snnbench.analysis import race
 from snnbench.analysis.epochs import Epoch, epochs
@@ -19,13 +19,12 @@ from snnbench.proof import scan
 from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SERIES_NS, SLACK_IN_A_ROW_NS, SLACK_NS
 from snnbench.proof.phase_proof import PLACES
 from snnbench.proof.tolerance import RATE_WINDOW
-from snnbench.recording import conformance
 from snnbench.recording.drift import DRIFTED, FACTOR, relative
 from snnbench.recording.flags import LEAST_GROWTH_BYTES
 from snnbench.report.answer import leads
 from snnbench.report.overview import find
-from snnbench.report.section import Table
-from snnbench.report.text import nir_table, recording_tables
+from snnbench.report.section import Report, Table
+from snnbench.report.text import exchange_table, recording_tables
 from snnbench.report.text.markdown import markdown, table
 from snnbench.worker import contention, timed_phase
 from snnbench.worker.floor import LARGEST_SPREAD, SMALLEST_SPREAD
@@ -252,8 +251,9 @@ def neuron_share() -> dict[str, str]:
 
 
 def nir() -> dict[str, str]:
-    """The tables of a recording of `snnbench nir`."""
-    return {"tables": markdown(nir_table.report(conformance.read(RESULTS / "2026-11-25_nir_epyc-2cpu.json")))}
+    """What importers and exporters make of small graphs."""
+    recorded = newest("exchange")
+    return {"tables": markdown(Report(sections=[exchange_table.section(recorded.exchanges)]))}
 
 
 def quick() -> dict[str, str]:

@@ -9,10 +9,9 @@ from recordings import newest, require, time_ns
 
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.cases.case import Case
-from snnbench.recording import conformance
-from snnbench.recording.reading import IMPORTERS, Recording
+from snnbench.recording.reading import Recording
 from snnbench.report.section import Table
-from snnbench.report.text import markdown, nir_table
+from snnbench.report.text import exchange_table, markdown
 from snnbench.worker.durations import Summary
 
 MIB = 1 << 20
@@ -186,11 +185,11 @@ def nir() -> str:
 def importers() -> str:
     """The verdicts on the libraries' own importers of the graphs."""
     recorded = newest("nir")
-    rows = conformance.read(recorded.folder / IMPORTERS).rows
-    exact = Counter(row.library for row in rows if row.verdict == "exact")
-    graphs = {row.graph for row in rows}
+    imports = [record for record in recorded.exchanges if record.measure == "import"]
+    exact = Counter(record.library for record in imports if record.outcome.verdict == "exact")
+    graphs = {record.case.nir_graph for record in imports}
     require(max(exact.values()) < len(graphs), "No importer runs all of the graphs.")
-    return markdown.table(nir_table.verdicts(rows)) + source(recorded)
+    return markdown.table(exchange_table.verdicts(imports)) + source(recorded)
 
 
 def sparse() -> str:

@@ -248,7 +248,7 @@ def record_fields() -> str:
     """A section for each document of a recording, in the order of first use."""
     parts: list[str] = []
     shown: set[str] = set()
-    for document in ("RecordDocument", "ConfigDocument", "MachineDocument", "NirDocument"):
+    for document in ("RecordDocument", "ConfigDocument", "MachineDocument"):
         whole = TypeAdapter(getattr(schema, document)).json_schema()
         definitions = whole.get("$defs", {})
         top = whole if "properties" in whole else definitions[document]
