@@ -1,16 +1,18 @@
 """Tests of the numbers, sentences and tables that the documentation takes from the code and from recordings."""
 
 import json
+import re
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
 
+from snnbench import measures
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.cases.case import Case
 from snnbench.recording.record import Record
-from tests.documents import ROOT, hook, written
+from tests.documents import DOCUMENTS, ROOT, hook, written
 from tests.fakes import CASE, profile
 from tests.recordings import deviating, timed, weighed
 
@@ -50,6 +52,22 @@ def test_page_has_its_generated_parts_as_the_code_and_the_recordings_have_them_n
 def test_every_text_is_on_a_page() -> None:
     assert fill.unused(map(written, fill.PAGES)) == []
     assert not [name for name, text in fill.texts().items() if not text or "nan" in text.lower().split()]
+
+
+def test_no_page_denies_a_measure_that_a_recording_has() -> None:
+    """For a month four pages said that nobody had measured an energy, beside a recording with joules."""
+    lines = (line for path in recordings.RESULTS.glob("*/records.jsonl") for line in path.open(encoding="utf-8"))
+    keys = {key for line in lines for timing in json.loads(line).get("phases", {}).values() for key in timing}
+    measured = [name.replace("_", " ") for name in measures.asked_for() if name in keys]
+    assert "energy" in measured
+    denial = re.compile(r"\b(no|nobody|none)\b[^.]*\b(yet|has measured)\b", re.IGNORECASE)
+    for path in (*DOCUMENTS, ROOT / "WANTED.md", ROOT / "CHANGELOG.md"):
+        for section in re.split(r"^#+ ", written(path), flags=re.MULTILINE):
+            heading, _, body = section.partition("\n")
+            for paragraph in re.split(r"\n\n|\n(?=- )", body):
+                about = f"{heading} {paragraph}".lower()
+                denied = [name for name in measured if name in about]
+                assert not (denied and denial.search(paragraph)), f"{path}: {paragraph}"
 
 
 def test_part_is_filled_once_and_an_unknown_one_is_an_error() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from math import log
 from statistics import median
 
-from recordings import newest, require, time_ns
+from recordings import newest, recording, require, time_ns
 
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.cases.case import Case
@@ -162,6 +162,21 @@ def trained() -> str:
             rows.append([profile, name, *given, *ratios])
     columns = ["profile", "library", "fixed ms", "beta ms", "both ms", "beta ratio", "both ratio"]
     return markdown.table(Table(columns, rows, texts=2)) + source(newest("trained"))
+
+
+def energy() -> str:
+    """The joules of training passes on a card, and their power."""
+    of_card, rows = recording("2026-11-26_core_h100"), []
+    for case, results in results_by_case(of_card.records).items():
+        for result in results:
+            if joules := result.summaries.get(("train", "energy")):
+                seconds = time_ns(result) / 1e9
+                numbers = [f"{1e3 * seconds:.3g}", f"{joules.median:.3f}", f"{joules.median / seconds:.0f}"]
+                require((case.time_steps, case.batch) == (100, 16), "all cells have the same steps and samples")
+                rows.append([str(case.as_dict()["neurons"]), result.contender, *numbers])
+    rows.sort(key=lambda row: (int(row[0]), float(row[3])))
+    columns = ["N", "library", "ms", "joules", "watts beyond idle"]
+    return markdown.table(Table(columns, rows, texts=2, numbers=[columns[0], *columns[2:]])) + source(of_card)
 
 
 def nir() -> str:
@@ -364,6 +379,7 @@ def findings() -> dict[str, str]:
         synaptic,
         recurrent,
         trained,
+        energy,
         nir,
         importers,
         sparse,
