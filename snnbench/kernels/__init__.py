@@ -24,11 +24,12 @@ contiguous, [T, M] with M = batch * neurons independent columns; state is float3
 
 A function of a kernel takes tensors one by one, as its contract names them, since C and Triton do.
 
-`torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. Tests compare them with the
-plain loop of lif_ref.py. arguments.py checks a user's arguments, choice.py picks a kernel, stretches.py says what is
-kept. pipeline.py adds the linear layer, linear_cpu.py does so in one C call and one_stretch.py for a GPU; alone.py runs
-the neuron alone. eager.py adds autograd, operator.py does so for compilers, linear_cpu.cpp for the C call, and layer.py
-is the user's interface. recurrent.py has neurons with a synaptic current and recurrent weights; GPU kernels take its
+`torch` needs no compiler and runs everywhere; `cpu` is C; `event` is the same neuron after products with the inputs
+that are not 0 alone, in float32; `triton` and `cuda` are for GPUs. Tests compare them with the plain loop of
+lif_ref.py. arguments.py checks a user's arguments, choice.py picks a kernel, stretches.py says what is kept.
+pipeline.py adds the linear layer, linear_cpu.py does so in one C call and one_stretch.py for a GPU; alone.py runs the
+neuron alone. eager.py adds autograd, operator.py does so for compilers, linear_cpu.cpp for the C call, and layer.py is
+the user's interface. recurrent.py has neurons with a synaptic current and recurrent weights; GPU kernels take its
 `alpha`, for a synaptic current from zero that stays in a register.
 ranks.py divides a layer among devices; import it by name.
 """

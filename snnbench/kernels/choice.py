@@ -8,7 +8,7 @@ import torch
 
 from snnbench.adapter.refusal import Unavailable, Unsupported
 
-KERNELS = ("torch", "cpu", "triton", "cuda")
+KERNELS = ("torch", "cpu", "event", "triton", "cuda")
 
 
 def automatic(device: torch.device, dtype: torch.dtype) -> str:
@@ -25,7 +25,7 @@ def automatic(device: torch.device, dtype: torch.dtype) -> str:
 @cache
 def module(name: str) -> Any:
     """The module of a kernel, imported at first use."""
-    return import_module(f"snnbench.kernels.lif_{name}")
+    return import_module(f"snnbench.kernels.lif_{'cpu' if name == 'event' else name}")
 
 
 @cache
@@ -35,12 +35,19 @@ def require(name: str, device: torch.device, dtype: torch.dtype, at_full_speed: 
     """
     if name == "torch":
         return
-    if name == "cpu":
+    if name in ("cpu", "event"):
         if device.type != "cpu":
-            raise Unsupported(f"the kernel 'cpu' runs on a CPU only, not on {device.type}")
+            raise Unsupported(f"the kernel {name!r} runs on a CPU only, not on {device.type}")
+        if name == "event" and dtype != torch.float32:
+            raise Unsupported(f"the kernel 'event' has float32 only, not {dtype}; use the kernel 'cpu'")
         module(name).ready()
-        if at_full_speed:
-            import_module("snnbench.kernels.linear_cpu").ready(dtype)
+        if at_full_speed or name == "event":
+            linear_cpu = import_module("snnbench.kernels.linear_cpu")
+            if name == "event" and not linear_cpu.has_products():
+                raise Unavailable(
+                    "the kernel 'event' needs torch's own products, which its library here does not export"
+                )
+            linear_cpu.ready(dtype)
         return
     if device.type != "cuda":
         raise Unsupported(f"the kernel {name!r} runs on CUDA devices only, not on {device.type}")

@@ -132,13 +132,13 @@ def linear_lif(
     `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N_out] is the initial
     potential, 0 if left out; with `return_potential` the result is (spikes, potential after the last step), so that a
     long sequence can run in pieces. `keep` selects the values kept for the backward pass (kernels/stretches.py), and
-    `kernel` the kernel: "auto" is the fastest whose gradients are exact, or `snnbench.kernels.automatic`. Formats are
-    float32, float64, bfloat16 and float16, the last two with a state in float32. Each call waits for a learned tensor
-    on a GPU, so no CUDA graph can capture it. Only reverse mode is supported: torch.func.jvp and forward-mode
-    differentiation see no derivative, or raise RuntimeError. torch.vmap maps a call without gradients, one slice after
-    the other. Raises ValueError for an invalid word or shape, Unsupported for a device or format that the kernel does
-    not support and for a derivative inside of torch.vmap or torch.func.grad, Unavailable if this machine lacks a
-    requirement of the kernel.
+    `kernel` the kernel: "auto" is the fastest with exact gradients for dense inputs, or `snnbench.kernels.automatic`,
+    and "event" is for inputs that are mostly 0, on a CPU. Formats are float32, float64, bfloat16 and float16, the last
+    two with a state in float32. Each call waits for a learned tensor on a GPU, so no CUDA graph can capture it. Only
+    reverse mode is supported: torch.func.jvp and forward-mode differentiation see no derivative, or raise RuntimeError.
+    torch.vmap maps a call without gradients, one slice after the other. Raises ValueError for an invalid word or shape,
+    Unsupported for a device or format that the kernel does not support and for a derivative inside of torch.vmap or
+    torch.func.grad, Unavailable if this machine lacks a requirement of the kernel.
     """
     tensors = (inputs, weight, bias, potential, _learned("beta", beta), _learned("threshold", threshold))
     numbers = _value(beta), _value(threshold), reset, detach_reset, surrogate, slope

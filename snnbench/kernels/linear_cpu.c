@@ -2,8 +2,8 @@
 
    A task takes a range of neurons through all stretches of time: its columns of the product, its neurons, its rows of
    the weight's gradient and of the bias's. Each product is the framework's own on one thread, or made of tiles
-   (tiles.h). Only the gradient of the inputs needs the neurons of all ranges. Then each stretch has two phases of tasks:
-   ranges of neurons, then of inputs.
+   (tiles.h); those with the inputs may be made of events (events.h). Only the gradient of the inputs needs the neurons
+   of all ranges. Then each stretch has two phases of tasks: ranges of neurons, then of inputs.
 
    Matrices are stored by rows. BLAS stores them by columns, so it sees each of them transposed. Macros and formats are
    those of lif_block.h; STORE is FLOAT32 or FLOAT64.
@@ -18,6 +18,7 @@
                                  242   4442   products, in stretches and tiles
    Since then a call has become shorter, and a range in a small layer wider: at N = 64 a pass takes less time. */
 #include "lif_block.h"
+#include "events.h"
 #include "linear_cpu.h"
 #include "team.h"
 #include "tiles.h"
@@ -55,6 +56,8 @@ typedef struct {
   real beta, threshold, slope;
   int ranges; /* of neurons, which are tasks of their own */
   int tiled;  /* whether products are made of tiles */
+  int sparse; /* whether those with the inputs are made of events instead */
+  search_t search;
 } layer_t;
 
 /* `lean` is a pass that keeps states. Its products are BLAS's if they are small: the code of tiles, which oneDNN makes for
@@ -71,6 +74,8 @@ static layer_t layer_of(const sizes_t *sizes, const void *inputs, const void *we
   layer.threshold = (real)sizes->threshold;
   layer.slope = (real)sizes->slope;
   layer.ranges = ranges;
+  layer.sparse = sizes->sparse != 0;
+  layer.search = (search_t){inputs, layer.T * layer.B, layer.K, layer.length * layer.B};
   layer.tiled = tile && !(lean && layer.T * layer.B * layer.K * layer.N < LEAN_TILES);
   return layer;
 }
@@ -121,6 +126,11 @@ static int64_t steps_from(const layer_t *layer, int64_t t) {
 static void multiply(const layer_t *layer, range_t neurons, int64_t t, store_t *current) {
   int64_t rows = steps_from(layer, t) * layer->B, count = neurons.to - neurons.from;
 #if STORE == FLOAT32
+  if (layer->sparse) {
+    event_currents(&layer->search.by_row, t * layer->B, layer->weight + neurons.from * layer->K, current + neurons.from,
+                   rows, layer->K, count, layer->N);
+    return;
+  }
   if (layer->tiled) {
     tiled_currents(tile, layer->inputs + t * layer->B * layer->K, layer->weight + neurons.from * layer->K,
                    current + neurons.from, rows, layer->K, count, layer->N);
@@ -192,9 +202,11 @@ static void forward_task(const void *work, int64_t number) {
 
 void linear_forward(const forward_pass_t *pass) {
   const int ranges = ranges_of(pass->sizes.neurons, (int)pass->sizes.threads);
-  const layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges, !!pass->states);
+  layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges, !!pass->states);
   const forward_t task = {&layer, pass->potential, pass->spikes, pass->kept, pass->states, pass->scratch};
+  if (layer.sparse) find_events(&layer.search, 0, (int)pass->sizes.threads);
   run_tasks(forward_task, &task, ranges, ranges, (int)pass->sizes.threads);
+  forget_events(&layer.search);
 }
 
 /* What a backward pass reads and writes beside the layer; absent where it is not wanted. `kept` or `states` is there. */
@@ -279,6 +291,11 @@ static void backward_neurons(const layer_t *layer, const gradients_t *pass, rang
   if (!pass->by_weight) return;
   const int adds = t + layer->length < layer->T;
 #if STORE == FLOAT32
+  if (layer->sparse) {
+    event_by_weight(&layer->search.by_input, t / layer->length * K, pass->gradient + neurons.from,
+                    pass->by_weight + neurons.from * K, rows, K, count, layer->N, adds);
+    return;
+  }
   if (layer->tiled) {
     tiled_by_weight(tile, pass->gradient + neurons.from, layer->inputs + t * layer->B * K,
                     pass->by_weight + neurons.from * K, rows, K, count, layer->N, adds);
@@ -349,11 +366,13 @@ static void backward_phase_task(const void *work, int64_t number) {
 void linear_backward(const backward_pass_t *pass) {
   const int threads = (int)pass->sizes.threads, ranges = ranges_of(pass->sizes.neurons, threads);
   const int64_t stretches = (pass->sizes.steps + pass->sizes.length - 1) / pass->sizes.length;
-  const layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges, !!pass->states);
+  layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges, !!pass->states);
   const gradients_t task = {&layer,           pass->cotangent, pass->kept,    pass->states,
                             pass->again,      pass->carried,   pass->first,   pass->gradient,
                             pass->by_input,   pass->by_weight, pass->by_bias, pass->by_beta,
                             pass->by_threshold};
+  if (layer.sparse) find_events(&layer.search, 1, threads);
   if (task.by_input) run_tasks(backward_phase_task, &task, 2 * stretches * ranges, ranges, threads);
   else run_tasks(backward_task, &task, ranges, ranges, threads);
+  forget_events(&layer.search);
 }

@@ -112,7 +112,7 @@ plan_t plan_in(const Tensor &bytes, double beta, double threshold) {
 
 /* Spikes [T, B, N], the potential after the last step [B, N], and what is kept for the backward pass, or undefined. */
 std::tuple<Tensor, Tensor, Tensor> passed_forward(const Layer &layer) {
-  const auto &[steps, batch, entering, neurons, length, threads, beta, threshold, slope] = layer.plan.sizes;
+  const auto &[steps, batch, entering, neurons, length, threads, sparse, beta, threshold, slope] = layer.plan.sizes;
   const bool whole = layer.plan.keep == KEEP_DISTANCES, states = layer.plan.keep == KEEP_STATES;
   const bool in_place = whole && !layer.plan.is_half;
   Tensor kept, scratch;
@@ -147,7 +147,7 @@ struct Gradients {
 /* Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential, zeros if undefined. */
 Gradients passed_backward(const Layer &layer, Tensor cotangent, const Tensor &carried, const Tensor &kept,
                           Wanted wanted) {
-  const auto &[steps, batch, entering, neurons, length, threads, beta, threshold, slope] = layer.plan.sizes;
+  const auto &[steps, batch, entering, neurons, length, threads, sparse, beta, threshold, slope] = layer.plan.sizes;
   const bool again = layer.plan.keep == KEEP_STATES;
   TORCH_CHECK(layer.plan.keep != KEEP_NONE, "nothing was kept for a backward pass: the argument keep was empty");
   cotangent = cotangent.defined() ? cotangent.contiguous() : at::zeros({steps, batch, neurons}, layer.type());

@@ -5,9 +5,10 @@
 
 #include <stdint.h>
 
-/* Time steps, batch, inputs, neurons, and time steps of a stretch. */
+/* Time steps, batch, inputs, neurons, time steps of a stretch, threads, and whether products with the inputs skip those
+   that are 0. */
 typedef struct {
-  int64_t steps, batch, inputs, neurons, length, threads;
+  int64_t steps, batch, inputs, neurons, length, threads, sparse;
   double beta, threshold, slope;
 } sizes_t;
 

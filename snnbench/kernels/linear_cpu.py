@@ -30,6 +30,10 @@ TEAM = SOURCE.with_name("team.h")
 """Threads that share tasks."""
 TILES = SOURCE.with_name("tiles.h")
 """Products made of tiles."""
+EVENTS = SOURCE.with_name("events.h")
+"""Products made of the inputs that are not 0."""
+KERNELS = ("cpu", "event")
+"""Kernels whose passes run here: with all inputs, and with those that are not 0."""
 PRODUCTS = {torch.float32: "sgemm_", torch.float64: "dgemm_"}
 TILE = "_ZN2at6native7cpublas6brgemmEllllllbPKfS3_Pfb"
 """torch's function at::native::cpublas::brgemm for float32: oneDNN's product of tiles. The name has its arguments."""
@@ -57,7 +61,7 @@ class Sizes(ctypes.Structure):
     """sizes_t of linear_cpu.h; C++ sets beta and threshold."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("steps", "batch", "inputs", "neurons", "length", "threads")),
+        *((name, ctypes.c_int64) for name in ("steps", "batch", "inputs", "neurons", "length", "threads", "sparse")),
         *((name, ctypes.c_double) for name in ("beta", "threshold", "slope")),
     )
 
@@ -90,10 +94,10 @@ class Plans(NamedTuple):
 
 def plans(inputs: Tensor, weight: Tensor | None, neuron: Neuron, keep: str, kernel_name: str) -> Plans | None:
     """The plans of passes that run here, with one of KEEPS for gradients; None for passes of the pipeline."""
-    if kernel_name != "cpu" or weight is None or inputs.dtype not in PRODUCTS:
+    if kernel_name not in KERNELS or weight is None or inputs.dtype not in PRODUCTS:
         return None
     kind = neuron.reset, neuron.detach_reset, neuron.surrogate, neuron.slope
-    return _plans(inputs.shape, weight.shape[0], inputs.dtype, keep, kind, torch.get_num_threads())
+    return _plans(inputs.shape, weight.shape[0], inputs.dtype, keep, kind, kernel_name, torch.get_num_threads())
 
 
 @lru_cache(maxsize=256)
@@ -103,19 +107,20 @@ def _plans(
     dtype: torch.dtype,
     keep: str,
     kind: tuple[Reset, bool, str, float],
+    kernel_name: str,
     most_threads: int,
 ) -> Plans | None:
     steps, batch, inputs = entering
     if entering.numel() == 0 or neurons == 0 or not has_products() or not linear_operators.are_compiled():
         return None
     cpu, (reset, detach, surrogate_name, slope) = torch.device("cpu"), kind
-    storage = kept_shape(cpu, "cpu", (steps, batch, neurons), True, keep, dtype)[1] if keep in WHOLE else dtype
+    storage = kept_shape(cpu, kernel_name, (steps, batch, neurons), True, keep, dtype)[1] if keep in WHOLE else dtype
     both = functions(loaded(reset, detach, surrogate_name, dtype, storage))
 
     def plan(keep: str) -> Plan:
-        length = stretch(cpu, "cpu", batch, steps, True, keep)
+        length = stretch(cpu, kernel_name, batch, steps, True, keep)
         count = threads(steps * batch, inputs, neurons, most_threads, LEAN if keep == "nothing" else 1)
-        sizes = Sizes(steps, batch, inputs, neurons, length, count, 0.0, 0.0, slope)
+        sizes = Sizes(steps, batch, inputs, neurons, length, count, kernel_name == "event", 0.0, 0.0, slope)
         contents = Contents(*both, sizes, HOW["whole" if keep in WHOLE else keep], storage != dtype)
         return Plan(count, torch.frombuffer(bytearray(contents), dtype=torch.uint8))
 
@@ -227,7 +232,7 @@ def loaded(reset: Reset, detach: bool, name: str, store: torch.dtype, keep: torc
         "DETACH": str(int(detach)),
         "SURROGATE": surrogate(name, C),
     }
-    library = compiler.library(SOURCE, macros, BLOCK, linear_operators.HEADER, TEAM, TILES)
+    library = compiler.library(SOURCE, macros, BLOCK, linear_operators.HEADER, TEAM, TILES, EVENTS)
     library.use.argtypes = [ctypes.c_void_p] * 3
     library.use.restype = None
     library.imported_by(ctypes.c_int64(IMPORTED_BY))

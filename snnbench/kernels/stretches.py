@@ -32,7 +32,7 @@ def stretch(device: torch.device, kernel_name: str, batch: int, steps: int, line
     A layer of the kernel `cpu` that keeps nothing holds a value for each of L steps in a stretch, and a potential for
     each of T / L stretches. The sum L + T / L is least at L = sqrt(T).
     """
-    if kernel_name == "cpu" and linear and keep == "nothing":
+    if kernel_name in ("cpu", "event") and linear and keep == "nothing":
         most = max(1, LEAST_ROWS // max(1, batch), round(math.sqrt(steps)))
     elif device.type == "cpu" and (linear or keep == "nothing" or kernel_name == "torch"):
         most = max(1, CPU_ROWS // max(1, batch))

@@ -80,6 +80,15 @@ def test_a_kernel_for_another_device_is_refused_and_not_replaced(name: str) -> N
         lif(torch.zeros(3, 2, 4), beta=0.9, threshold=1.0, kernel=name)
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"), [({"dtype": torch.float64}, "float32 only"), ({"device": "meta"}, "runs on a CPU only")]
+)
+def test_events_are_of_float32_on_a_cpu(changed: dict[str, Any], message: str) -> None:
+    inputs, weight = torch.zeros(3, 2, 4, **changed), torch.zeros(5, 4, **changed)
+    with pytest.raises(kernels.Unsupported, match=message):
+        linear_lif(inputs, weight, beta=0.9, threshold=1.0, kernel="event")
+
+
 def test_import_compiles_nothing(tmp_path: Any) -> None:
     script = "import sys; import snnbench.kernels; print(sorted({'cuda.core', 'numba'} & set(sys.modules)))"
     environment = {"SNNBENCH_HOME": str(tmp_path), "CC": "/nowhere", "PATH": ""}

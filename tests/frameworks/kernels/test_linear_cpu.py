@@ -196,12 +196,29 @@ def test_products_from_tiles_have_the_numbers_of_blas(
         assert distance(gradient.double(), other.double()) < 2e-5, name
 
 
+@pytest.mark.parametrize("keep", ["potential", "nothing"])
+@pytest.mark.parametrize("rate", [0.02, 1.0])
+@pytest.mark.parametrize("sizes", [(23, 3, 11, 70), (9, 2, 130, 17), (41, 2, 70, 200)], ids=str)
+def test_products_from_events_have_the_numbers_of_blas(
+    sizes: tuple[int, int, int, int], rate: float, keep: str, threads: int
+) -> None:
+    given = problem(*sizes)
+    random = torch.Generator().manual_seed(1)
+    fires = torch.rand(given["inputs"].shape, generator=random) < rate
+    given["inputs"] = torch.randn(fires.shape, generator=random).double() * fires
+    fired, got = by_linear_lif(given, NEURON, torch.float32, kernel="event", keep=keep)
+    others_fired, others = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
+    assert torch.equal(fired, others_fired)
+    for name, gradient, other in zip(NAMES, got, others, strict=True):
+        assert distance(gradient.double(), other.double()) < 2e-5, name
+
+
 @pytest.mark.parametrize(
     ("keep", "neurons", "expected"), [("potential", 96, 2), ("nothing", 96, 1), ("nothing", 256, 2)]
 )
 def test_lean_pass_of_a_small_layer_has_one_thread(keep: str, neurons: int, expected: int) -> None:
     kind = NEURON.reset, NEURON.detach_reset, NEURON.surrogate, NEURON.slope
-    plans = linear_cpu._plans(torch.Size((25, 16, neurons)), neurons, torch.float32, keep, kind, 2)
+    plans = linear_cpu._plans(torch.Size((25, 16, neurons)), neurons, torch.float32, keep, kind, "cpu", 2)
     assert plans is not None and plans.training.threads == expected
 
 
