@@ -18,7 +18,7 @@ from functools import partial
 import torch
 
 from snnbench import kernels
-from snnbench.adapter import require
+from snnbench.adapter import Unsupported, require
 from snnbench.backends.torch import Neuron, trained
 
 BACKEND = "torch"
@@ -27,6 +27,7 @@ VARIANTS = {
     "one of its own for recurrent layers and synaptic currents",
     "cpu-half": "C kernel that keeps u - threshold in 16 bits",
     "cpu-lowmem": "C kernel that keeps one potential per stretch of time and recomputes the currents",
+    "event": "C kernel that multiplies by the inputs that are not 0 alone",
     "torch": "PyTorch operations only, on any device",
     "triton": "Triton kernel",
     "cuda": "CUDA C++ kernel that keeps u - threshold as precise as the state",
@@ -37,6 +38,7 @@ DEVICES = {
     "cpu": ("cpu",),
     "cpu-half": ("cpu",),
     "cpu-lowmem": ("cpu",),
+    "event": ("cpu",),
     "triton": ("cuda",),
     "cuda": ("cuda",),
     "cuda-half": ("cuda",),
@@ -58,6 +60,7 @@ RECURRENT = {
 }
 TRAINED = {
     "cpu": ("beta", "threshold"),
+    "event": ("beta", "threshold"),
     "torch": ("beta", "threshold"),
     "triton": ("beta", "threshold"),
     "cuda": ("beta", "threshold"),
@@ -97,6 +100,11 @@ def neuron(case, variant):
     if case.trained_constants:
         require(case, "the kernels train one number of a layer", trained_each="layer")
 
+    def layer(neurons):
+        if variant == "event":
+            raise Unsupported("event is about products with the inputs, and this work leaves them to the framework")
+        return partial(kernels.lif, **options)
+
     def recurrent(own):
         return lambda current: synaptic(current, own.weight)
 
@@ -105,7 +113,7 @@ def neuron(case, variant):
 
     if case.trained_constants:
         return Neuron(
-            lambda neurons: partial(kernels.lif, **options),
+            layer,
             provider=provider,
             joined=lambda linear: partial(
                 kernels.linear_lif,
@@ -116,7 +124,7 @@ def neuron(case, variant):
             constants=lambda layer: {name: layer.keywords[name] for name in case.trained_constants},
         )
     return Neuron(
-        lambda neurons: partial(kernels.lif, **options),
+        layer,
         provider=provider,
         joined=lambda linear: partial(kernels.linear_lif, weight=linear.weight, bias=linear.bias, **options),
         recurrent=recurrent,

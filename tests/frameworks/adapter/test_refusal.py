@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from snnbench import kernels
-from snnbench.adapter import refusal
+from snnbench.adapter import loading, refusal
+from tests.fakes import CASE, profile
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,3 +50,11 @@ def test_fused_adapter_reports_unavailable_or_unsupported(tmp_path: Path) -> Non
     without_compiler, without_float64 = done.stdout.splitlines()
     assert without_compiler.startswith("Unavailable no C compiler on this machine: install gcc")
     assert without_float64.startswith("Unsupported the kernel 'cuda' has no float64")
+
+
+def test_fused_has_events_in_linear_layers_only() -> None:
+    case = CASE.with_(dtype="float32", **profile("subtract"))
+    neuron = loading.load(ROOT / "adapters" / "fused.py").neuron(case, "event")
+    assert neuron.joined(torch.nn.Linear(4, 3))(torch.ones(2, 5, 4)).shape == (2, 5, 3)
+    with pytest.raises(refusal.Unsupported, match="leaves them to the framework"):
+        neuron.layer(3)
