@@ -25,7 +25,7 @@ def of_case(records: Iterable[Record]) -> dict[str, float]:
 
 
 def bound_of_case(records: Iterable[Record]) -> dict[str, float]:
-    """What no time of a phase can be below [ns]: the floor, less what the zeros of the input spare."""
+    """What no time of a phase can be below [ns]: the floor, less what the zeros of the input and of spikes spare."""
     given = list(records)
     return {phase: floor_ns * _share(given, phase) for phase, floor_ns in of_case(given).items()}
 
@@ -38,7 +38,7 @@ def _share(records: list[Record], phase: str) -> float:
             continue
         peaks = {name: floor.Peak(**peak) for name, peak in record.peaks.items()}
         given = record.case, phase, peaks
-        shares.append(floor.bound_ns(*given) / floor.floor_ns(*given))
+        shares.append(floor.bound_ns(*given, floor.rates_of(record.checks)) / floor.floor_ns(*given))
     return median(shares) if shares else 1.0
 
 

@@ -226,7 +226,7 @@ def floors(record: Record) -> Complaints:
         if peaks[product].work != (flops := workloads.of(case).product_flops(case, product)):
             yield f"peak {product} is of {peaks[product].work} FLOPs, where the case has {flops}"
     for phase, timing in record.phases.items():
-        if complaint := floor.complaint(case, phase, peaks, timing["repetitions_ns"], timing["passes"]):
+        if complaint := floor.complaint(case, phase, peaks, timing, floor.rates_of(record.checks)):
             yield complaint
         floor_ns = floor.floor_ns(case, phase, peaks)
         times = trial_median(timing["repetitions_ns"], timing["passes"]) / floor_ns

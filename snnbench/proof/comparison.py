@@ -29,7 +29,8 @@ class Finding:
     everything, `seed` says which neurons and samples. `tolerances` are those of gradients, and `allowed` that of
     differing spikes, where the case magnifies rounding beyond the format's. `cause` is the mistake that explains a
     wrong answer, and `steps` has the first steps of the first wrong neuron: step, current, potential, spikes expected
-    and got. `unprovable` is the reason why an answer without a complaint proves nothing.
+    and got. `unprovable` is the reason why an answer without a complaint proves nothing. `rates` are the shares of
+    spikes that are not 0: of each layer, by its number, or of each site of neurons, by its name.
     """
 
     compared: int = 0
@@ -38,6 +39,7 @@ class Finding:
     allowed: int = 0
     first_wrong: str = ""
     rate: float = 0.0
+    rates: dict[str, float] = field(default_factory=dict)
     expected_rate: float | None = None
     gradient_errors: dict[str, float] = field(default_factory=dict)
     tolerances: dict[str, float] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """For a reply."""
-        rare = ("allowed", "tolerances", "cause", "steps", "unprovable")
+        rare = ("rates", "allowed", "tolerances", "cause", "steps", "unprovable")
         given = {name: value for name, value in asdict(self).items() if value or name not in rare}
         return given | {"correct": self.correct}
 

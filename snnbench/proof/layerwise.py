@@ -74,8 +74,9 @@ class Layerwise:
 
     def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
         """Compare `spikes` [T, B, N] and the answer's gradients, if it has any."""
-        for number, (_, of_layer) in enumerate(self._judged):
+        for number, (check, of_layer) in enumerate(self._judged):
             _add(finding, of_layer, number)
+            finding.rates[str(number)] = of_layer.rate / check.rule.most_spikes  # of numbers above 1, the fewest places
         if finding.complaints:
             return
         astray = self._astray(spikes)

@@ -84,6 +84,7 @@ class NetworkCheck:
         judged = ~excused
         compare_spikes(finding, got[:, judged], last.spikes[:, judged], last.potential[:, judged], self.rule)
         finding.differing = int((got != last.spikes).sum())
+        finding.rates = {str(number): float((each.spikes != 0).mean()) for number, each in enumerate(self.traces)}
         if answer.weights is None or answer.biases is None or finding.complaints:
             return
         off = self._compare(answer, agreeing, self._gradients, tolerance)

@@ -58,8 +58,8 @@ class RecordedCheck:
         judged = self._judged
         finding = Finding(
             judged.compared, judged.differing, judged.unexplained, judged.allowed, judged.first_wrong, judged.rate,
-            neurons=judged.neurons, samples=judged.samples, seed=judged.seed, complaints=list(judged.complaints),
-            tolerances=dict(judged.tolerances), unprovable=judged.unprovable,
+            dict(judged.rates), neurons=judged.neurons, samples=judged.samples, seed=judged.seed,
+            complaints=list(judged.complaints), tolerances=dict(judged.tolerances), unprovable=judged.unprovable,
         )  # fmt: skip
         if answer.weights is not None:
             finding.gradient_errors, finding.cosines = dict(judged.gradient_errors), dict(judged.cosines)
@@ -85,12 +85,11 @@ class RecordedCheck:
             finding.complaints.append(f"no value of {', '.join(missing)}")
             return finding
         sites = [operation for operation in network if isinstance(operation, Neurons)]
-        rates = []
         for operation in sites:
             of_site = self._judge_site(operation, len(sites))
             _add(finding, of_site, operation.name)
-            rates.append(of_site.rate)
-        finding.rate = float(np.mean(rates))
+            finding.rates[operation.name] = of_site.rate
+        finding.rate = float(np.mean([*finding.rates.values()]))
         neurons = sum(operation.count for operation in sites)
         is_everything = finding.neurons == neurons
         finding.samples, finding.seed = (self.case.batch, None) if is_everything else (0, self._seed)

@@ -122,6 +122,7 @@ class SpotCheck:
         elif self.case.sites == 1:
             self._take_spikes(answer.spikes)
             self._parts(finding, answer, answer.spikes)
+            finding.rates = {"0": finding.rate / self.rule.most_spikes} if self.case.is_recurrent else {}
         else:
             self._network.check(finding, answer, answer.spikes, self.tolerance)
         finding.neurons, finding.samples = self.extent.neurons, self.extent.samples

@@ -24,7 +24,7 @@ compared extent in checks; `growth_bytes` of memory.
 6: `probes`, and `instructions` in each phase.
 7: cases of other workloads than linear_lif; stacks of three layers and more are proved layer by layer in float32, too.
 8: three passes on drawn content in each phase; `contested_ns`, `contested_passes`, `build_ns` and `timed_cpus` there;
-`passes_ns` and `build_bytes` of memory; `first_content` in settings; `enough_ns` in each phase.
+`passes_ns` and `build_bytes` of memory; `first_content` in settings; `enough_ns` in each phase; `rates` in checks.
 """
 
 

@@ -6,9 +6,10 @@ A workload counts the products of each phase, and the numbers that it must read 
     multiplying = sum of the phase's k products, each in the time measured for it, - (k - 1) * time of an empty call
     floor = max(multiplying, least bytes / bandwidth of the copy)
 
-A program may also look for the spikes of the input, and multiply by nothing else. So no time is refused that such a
-program could have: `bound_ns` counts the products with the input by the share of its numbers that are not 0. Tables
-show the floor itself, which is that of dense products.
+A program may also look for spikes, and multiply by nothing else. So no time is refused that such a program could have:
+`bound_ns` counts the products with the input, and with the spikes of a layer, by the share of their numbers that are
+not 0. `rates` has this share for layers, from the proof of their spikes. Tables show the floor itself, which is that of
+dense products.
 
 The floor is the larger of the two, not their sum, because a machine can compute and move data at once. Products are
 measured one by one, and each includes the cost of one framework call. A phase may be a single call, so the cost of
@@ -27,8 +28,12 @@ from snnbench import workloads
 from snnbench.cases.case import Case
 from snnbench.worker.durations import summarise, trial_median
 
-Timings = Mapping[str, Mapping[str, Any]]
-"""The `repetitions_ns` and `passes` of each phase."""
+Timing = Mapping[str, Any]
+"""The `repetitions_ns` and `passes` of a phase."""
+Timings = Mapping[str, Timing]
+"""Those of each phase."""
+Rates = Mapping[str, float]
+"""The share of spikes of layers, by number, or of sites of neurons, by name."""
 SIZES_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 SAME_SHAPE = {"current": "input_gradient", "input_gradient": "current"}
 """Products of one shape. The faster time counts for both, because a library chooses the memory layout of weights."""
@@ -81,9 +86,18 @@ def floor_ns(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
     return _least_ns(case, phase, peaks, {})
 
 
-def bound_ns(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
-    """The floor of a phase for a program that skips the zeros of the input, in nanoseconds."""
-    return _least_ns(case, phase, peaks, workloads.of(case).spared(case, phase))
+def rates_of(checks: Mapping[str, Mapping[str, Any]]) -> Rates:
+    """The share of spikes of each layer or site that is in the checks of a process: the least of its phases."""
+    rates: dict[str, float] = {}
+    for check, found in checks.items():
+        for name, rate in found.get("rates", {}).items() if check.startswith("spot-") else ():
+            rates[name] = min(rate, rates.get(name, rate))
+    return rates
+
+
+def bound_ns(case: Case, phase: str, peaks: Mapping[str, Peak], rates: Rates) -> float:
+    """The floor of a phase for a program that skips the zeros of the input and of spikes, in nanoseconds."""
+    return _least_ns(case, phase, peaks, workloads.of(case).spared(case, phase, rates))
 
 
 def _least_ns(case: Case, phase: str, peaks: Mapping[str, Peak], spared: Mapping[str, float]) -> float:
@@ -104,17 +118,15 @@ def spread(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
     return min(LARGEST_SPREAD, max(SMALLEST_SPREAD, *seen))
 
 
-def under(case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int], passes: int) -> bool:
-    """Whether the median pass of these repetitions is under the bound, even within the spread."""
-    return trial_median(repetitions_ns, passes) < bound_ns(case, phase, peaks)
+def under(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Timing, rates: Rates) -> bool:
+    """Whether the median pass of a phase is under the bound, even within the spread."""
+    return _median_ns(timing) < bound_ns(case, phase, peaks, rates)
 
 
-def complaint(
-    case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int], passes: int
-) -> str | None:
-    """Why the median pass of these repetitions is below the floor, in one line; None if it is not."""
-    floor, margin = bound_ns(case, phase, peaks), spread(case, phase, peaks)
-    pass_ns = trial_median(repetitions_ns, passes)
+def complaint(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Timing, rates: Rates) -> str | None:
+    """Why the median pass of a phase is below the floor, in one line; None if it is not."""
+    floor, margin = bound_ns(case, phase, peaks, rates), spread(case, phase, peaks)
+    pass_ns = _median_ns(timing)
     if pass_ns >= floor * (1 - margin):
         return None
     return (
@@ -123,28 +135,25 @@ def complaint(
     )
 
 
-def any_under(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> bool:
+def any_under(case: Case, peaks: Mapping[str, Peak], timings: Timings, rates: Rates) -> bool:
     """Whether any phase's time is under its floor, so that the peaks or the time are in doubt."""
-    return any(under(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items())
+    return any(under(case, name, peaks, timing, rates) for name, timing in timings.items())
 
 
-def complaints(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> dict[str, str]:
+def complaints(case: Case, peaks: Mapping[str, Peak], timings: Timings, rates: Rates) -> dict[str, str]:
     """Why the times of some phases cannot be true, by phase."""
-    each = (
-        (name, complaint(case, name, peaks, timing["repetitions_ns"], timing["passes"]))
-        for name, timing in timings.items()
-    )
+    each = ((name, complaint(case, name, peaks, timing, rates)) for name, timing in timings.items())
     return {name: text for name, text in each if text}
 
 
-def beside(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Mapping[str, Any]) -> dict[str, float]:
+def beside(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Timing) -> dict[str, float]:
     """The floor of a phase, and how many times the floor the phase took."""
     floor = floor_ns(case, phase, peaks)
     return {
         "flops": flops(case, phase),
         "least_bytes": least_bytes(case, phase),
         "floor_ns": round(floor),
-        "times_floor": round(trial_median(timing["repetitions_ns"], timing["passes"]) / floor, 4),
+        "times_floor": round(_median_ns(timing) / floor, 4),
     }
 
 
@@ -152,6 +161,11 @@ def relative_spread(durations: Sequence[float]) -> float:
     """Interquartile range over median; 0 for a single duration."""
     summary = summarise(durations)
     return (summary.high - summary.low) / summary.median if summary.median else 0.0
+
+
+def _median_ns(timing: Timing) -> float:
+    """The median pass."""
+    return trial_median(timing["repetitions_ns"], timing["passes"])
 
 
 def _product_ns(case: Case, name: str, peaks: Mapping[str, Peak]) -> float:

@@ -272,15 +272,16 @@ class Measurement:
                 if compilations := phases[name]["compilations"]:
                     reply.outcome = failed("recompiled", f"{compilations} compilations in the timed region of {name}")
                     return
-        peaks.look_until(lambda: not floor.any_under(case, peaks.by_name, phases))
-        for name in floor.complaints(case, peaks.by_name, phases):
+        rates = floor.rates_of(reply.checks)
+        peaks.look_until(lambda: not floor.any_under(case, peaks.by_name, phases, rates))
+        for name in floor.complaints(case, peaks.by_name, phases, rates):
             if isinstance(timed := measured[name], TimedPhase):
                 timed.time_again(peaks.look)
                 phases[name] |= timed.durations()
                 reply.checks[f"fresh-{name}"] = timed.proof.fresh.as_dict()
                 if not self._accept(reply, f"fresh passes of {name}", timed.proof.fresh):
                     return
-        if reasons := floor.complaints(case, peaks.by_name, phases):
+        if reasons := floor.complaints(case, peaks.by_name, phases, rates):
             reply.outcome = failed("below-floor", "; ".join(reasons.values()))
             return
         for each in measures:

@@ -70,8 +70,11 @@ class Workload(Protocol):
     def product_rows(self, case: Any, prefix: str) -> int:
         """The rows of products whose names begin so."""
 
-    def spared(self, case: Any, phase: str) -> Mapping[str, float]:
-        """How many of each of `products` the zeros of the input spare a program that looks for them."""
+    def spared(self, case: Any, phase: str, rates: Mapping[str, float]) -> Mapping[str, float]:
+        """How many of each of `products` zeros spare a program that looks for them, in the input and in spikes.
+
+        `rates` has the shares of spikes of layers by number, or of sites by name; one that it lacks may be all spikes.
+        """
 
     def is_of_step(self, case: Any, name: str) -> bool:
         """Whether a product is that of one time step."""

@@ -24,8 +24,8 @@ def is_of_step(case: Any, name: str) -> bool:
     return False
 
 
-def spared(case: Any, phase: str) -> Mapping[str, float]:
-    """How many of each of `products` the zeros of the input spare a program that looks for them."""
+def spared(case: Any, phase: str, rates: Mapping[str, float]) -> Mapping[str, float]:
+    """How many of each of `products` zeros spare a program that looks for them, in the input and in spikes."""
     return {}
 
 

@@ -16,11 +16,12 @@ of `batch` samples. Its floor, with M = T * B rows, N neurons, L layers and a `s
 
     least bytes = size * (values read + values written),   P = L (N^2 + N)
 
-This is a *dense* floor: products are counted and measured in full, without credit for zeros in the input.
+This is a *dense* floor: products are counted and measured in full, without credit for zeros in the input or in spikes.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from types import ModuleType
@@ -254,10 +255,19 @@ def products(case: Stack, phase: str) -> dict[str, int]:
     return count
 
 
-def spared(case: Stack, phase: str) -> dict[str, float]:
-    """Of the first layer's products with the input. Later layers have spikes whose number no case says."""
-    names = [f"{_prefix(case, *case.layer_widths[:2])}{name}" for name in ("current", "weight_gradient")]
-    return {name: 1 - case.input_rate for name in names if name in products(case, phase)}
+def spared(case: Stack, phase: str, rates: Mapping[str, float]) -> dict[str, float]:
+    """Of the products with what enters a layer: the input, or spikes of the layer before; and with a layer's own."""
+    zeros = [1 - case.input_rate, *(1 - rates.get(str(number), 1.0) for number in range(case.sites))]
+    count: defaultdict[str, float] = defaultdict(float)
+    sizes = zip(pairwise(case.layer_widths), case.recurrent_layers, pairwise(zeros), strict=True)
+    for (entering, leaving), is_recurrent, (of_entering, of_own) in sizes:
+        for name in ("current", "weight_gradient"):
+            count[f"{_prefix(case, entering, leaving)}{name}"] += of_entering
+        if is_recurrent:
+            count[f"{_step(leaving)}current"] += (case.time_steps - 1) * of_own
+            count[f"{_prefix(case, leaving, leaving)}weight_gradient"] += of_own
+    there = products(case, phase)
+    return {name: times for name, times in count.items() if name in there}
 
 
 def product_flops(case: Stack, name: str) -> int:

@@ -15,8 +15,8 @@ output O = T * B * classes, and a `size` of bytes each. All else costs nothing.
     train               values, gradients                   input, P, cotangent O  O, gradients P
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from types import ModuleType
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.case import Count, Rate
+from snnbench.cases.density import densities
 from snnbench.cases.operations import INPUT, Convolution, Operation
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
 from snnbench.workloads import initialisation, lif, models
@@ -191,11 +192,16 @@ def products(case: Case, phase: str) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def spared(case: Case, phase: str) -> dict[str, float]:
-    """Of the first convolution, whose image has few spikes."""
-    kind = _kind(case, next(each for each in parts(case).operations if isinstance(each, Convolution)))
-    names = (f"{kind}.value", f"{kind}.kernel-gradient")
-    return {name: 1 - case.input_rate for name in names if name in products(case, phase)}
+def spared(case: Case, phase: str, rates: Mapping[str, float]) -> dict[str, float]:
+    """Of the convolutions that take the input, or spikes."""
+    operations = parts(case).operations
+    shares, count = densities(operations, case.input_rate, rates), defaultdict[str, float](float)
+    for operation in operations:
+        if isinstance(operation, Convolution):
+            for name in ("value", "kernel-gradient"):
+                count[f"{_kind(case, operation)}.{name}"] += 1 - shares[operation.of[0]]
+    there = products(case, phase)
+    return {name: times for name, times in count.items() if name in there}
 
 
 def product_flops(case: Case, name: str) -> int:

@@ -12,8 +12,8 @@ The floor has the products of linear layers and the convolutions, and bytes: par
 of bytes each. All else costs nothing, and so do the products of neurons with their own spikes.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
@@ -27,6 +27,7 @@ from snnbench.adapter.loading import neuron_of
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, network_reference, problem
 from snnbench.cases.case import HALVES, Bounds, File, Rate
+from snnbench.cases.density import densities
 from snnbench.cases.operations import INPUT, Convolution, Integrator, Linear, Neurons, Operation
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
 from snnbench.workloads import graph_exam, graphs, lif
@@ -265,16 +266,14 @@ def products(case: Case, phase: str) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def spared(case: Case, phase: str) -> dict[str, float]:
-    """Of the products and convolutions that take the input itself."""
-    counts: Counter[str] = Counter()
+def spared(case: Case, phase: str, rates: Mapping[str, float]) -> dict[str, float]:
+    """Of the products and convolutions that take the input, or spikes."""
+    shares, count = densities(case.whole.operations, case.input_rate, rates), defaultdict[str, float](float)
     for operation, kind, _ in _multiplying(case):
-        value, of_kernel = ("current", "weight_gradient") if isinstance(operation, Linear) else CONVOLVED[:2]
-        if operation.of == (INPUT,):
-            counts[f"{kind}.{value}"] += 1
-            counts[f"{kind}.{of_kernel}"] += 1
+        for name in ("current", "weight_gradient") if isinstance(operation, Linear) else CONVOLVED[:2]:
+            count[f"{kind}.{name}"] += 1 - shares[operation.of[0]]
     there = products(case, phase)
-    return {name: (1 - case.input_rate) * count for name, count in counts.items() if name in there}
+    return {name: times for name, times in count.items() if name in there}
 
 
 CONVOLVED = ("value", "kernel-gradient", "image-gradient")

@@ -71,6 +71,11 @@ def peaks(copy_ns: int = 0, call_ns: int = 0, **products_ns: int) -> dict[str, P
 STEADY = peaks(current=40, weight_gradient=50, input_gradient=60)
 
 
+def complaint(phase: str, measured: dict[str, Peak], repetitions_ns: list[int], passes: int) -> str | None:
+    """What is said of these repetitions of SMALL."""
+    return floor.complaint(SMALL, phase, measured, {"repetitions_ns": repetitions_ns, "passes": passes}, {})
+
+
 @pytest.mark.parametrize(
     ("case", "phase", "floor_ns"),
     [
@@ -146,7 +151,7 @@ def test_spread_of_a_comparison_is_the_largest_spread_of_the_peaks(source: str) 
 
 def test_repetitions_that_differ_allow_no_time_below_the_floor() -> None:
     """A library could make some passes slow, so that the others might be as fast as it likes."""
-    assert floor.complaint(SMALL, "forward", STEADY, [30, 30, 30, 90, 90], 1)
+    assert complaint("forward", STEADY, [30, 30, 30, 90, 90], 1)
 
 
 def test_unneeded_peaks_do_not_widen_the_spread() -> None:
@@ -164,15 +169,15 @@ def test_spread_has_bounds(by: int, spread: float) -> None:
 @pytest.mark.parametrize(("pass_ns", "below"), [(37, True), (38, False), (40, False), (400, False)])
 def test_median_below_the_floor_by_more_than_the_spread_fails(pass_ns: int, below: bool) -> None:
     """The floor is 40 ns and the spread 5 %."""
-    message = floor.complaint(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3)
+    message = complaint("forward", STEADY, [3 * pass_ns] * 3, passes=3)
     assert (message is not None) is below
-    assert floor.under(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3) is (pass_ns < 40)
+    assert floor.under(SMALL, "forward", STEADY, {"repetitions_ns": [pass_ns] * 3, "passes": 1}, {}) is (pass_ns < 40)
 
 
 def test_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
     slow = peaks(current=2_000_000, weight_gradient=3_000_000, input_gradient=2_000_000)
     slow["weight_gradient"].repetitions_ns = [6_000_000, 6_000_000, 9_000_000]
-    assert floor.complaint(SMALL, "train", slow, [1_000_000, 2_000_000, 2_000_000], passes=2) == (
+    assert complaint("train", slow, [1_000_000, 2_000_000, 2_000_000], passes=2) == (
         "a pass of train took 1 ms, which is below the floor of 7 ms by more than the spread of 25%"
     )
 
@@ -181,13 +186,20 @@ def test_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
 def test_half_the_floor_is_found_but_not_a_clock_jump(speed: float) -> None:
     """Either half of the peaks' repetitions run in the fast mode, or only the phase does."""
     jumping = peaks() | {"current": Peak(300, 1, 0, [1000, round(1000 * speed)] * 4)}
-    assert floor.complaint(SMALL, "forward", jumping, [500] * 5, 1) is not None
-    assert (floor.complaint(SMALL, "forward", jumping, [round(1000 / 1.8)] * 5, 1) is None) is (speed > 1)
+    assert complaint("forward", jumping, [500] * 5, 1) is not None
+    assert (complaint("forward", jumping, [round(1000 / 1.8)] * 5, 1) is None) is (speed > 1)
 
 
-def test_zeros_of_the_input_are_spared_in_the_bound_alone() -> None:
-    """Of the first layer: its product with the input, and the gradient of its weight."""
+@pytest.mark.parametrize(("rates", "zeros"), [({}, 0.9), ({"0": 0.2, "1": 0.5, "2": 0.3}, 0.9 + 0.8 + 0.5)])
+def test_zeros_are_spared_in_the_bound_alone(rates: dict[str, float], zeros: float) -> None:
+    """Of each layer: its product with the input, or with spikes of a known rate, and the gradient of its weight."""
     few, measured = DEEP.with_(input_rate=0.1), peaks(current=50_000, weight_gradient=60_000, input_gradient=50_000)
-    assert floor.floor_ns(few, "train", measured) == floor.floor_ns(DEEP, "train", measured)
-    spared = 0.9 * (50_000 + 60_000)
-    assert floor.bound_ns(few, "train", measured) == pytest.approx(floor.floor_ns(few, "train", measured) - spared)
+    dense = floor.floor_ns(few, "train", measured)
+    assert dense == floor.floor_ns(DEEP, "train", measured)
+    assert floor.bound_ns(few, "train", measured, rates) == pytest.approx(dense - zeros * (50_000 + 60_000))
+
+
+def test_rates_are_the_least_of_the_spot_checks() -> None:
+    exam, train, inference = {"rates": {"0": 0.1}}, {"rates": {"0": 0.3, "1": 0.4}}, {"rates": {"0": 0.4, "1": 0.2}}
+    checks = {"exam-1": exam, "spot-train": train, "spot-inference": inference, "fresh-train": {}}
+    assert floor.rates_of(checks) == {"0": 0.3, "1": 0.2}

@@ -73,6 +73,18 @@ def test_floor_has_the_products_of_each_step() -> None:
     assert layers.least_values(RECURRENT, "inference") == layers.least_values(WIDE, "inference") + own
 
 
+def test_zeros_of_spikes_are_spared_in_the_products_with_them() -> None:
+    """The input fires at 0.2, and the recurrent layer at 0.1."""
+    spared = layers.spared(RECURRENT, "train", {"0": 0.1, "1": 0.4})
+    assert spared == pytest.approx(
+        {
+            **{"30x48.current": 0.8, "30x48.weight_gradient": 0.8},
+            **{"48R.current": 19 * 0.9, "48x48.weight_gradient": 0.9},
+            **{"48x20.current": 0.9, "48x20.weight_gradient": 0.9},
+        }
+    )
+
+
 def test_library_that_declares_no_recurrent_layer_is_not_asked_for_one() -> None:
     adapters = discover()
     refusals = {name: one.variants[one.default].refusal(RECURRENT) for name, one in adapters.items()}
