@@ -87,6 +87,7 @@ class Specialiser(ast.NodeTransformer):
             one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
         ]
         node.args.args = [each for each in node.args.args if each.arg not in KNOWN]
+        node.args.defaults = [self.visit(each) for each in node.args.defaults]
         node.body = [part for each in node.body for part in _listed(self.visit(each))]
         self._known, self._assigned = outside
         return node

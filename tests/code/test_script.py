@@ -82,6 +82,12 @@ def test_formula_of_a_surrogate_stands_in_the_code() -> None:
     )
 
 
+def test_values_stand_in_defaults_too() -> None:
+    scan = discover()["jax-scan"]
+    text = script(scan, scan.variants[scan.default], CASE)
+    assert "def layer(current, beta=0.91, threshold=1.0):" in text and "case" not in text
+
+
 def test_code_of_layers_has_their_widths() -> None:
     loop = discover(())["torch-loop"]
     text = script(loop, loop.variants[loop.default], WIDE.with_(alpha=0.8))
