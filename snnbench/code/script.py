@@ -6,7 +6,7 @@ from snnbench import workloads
 from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Graph
-from snnbench.code import graph_script
+from snnbench.code import graph_parts, graph_torch
 from snnbench.code.no_code import NoCode
 from snnbench.code.parts import Parts, gain_of, parts, written
 
@@ -21,12 +21,14 @@ def script(adapter: Adapter, variant: Variant, case: Case) -> str:
         raise NoCode(f"{adapter.name}: code is made for layers of neurons, run as the library's documentation says")
     if case.dtype != "float32":
         raise NoCode(f"{adapter.name}: code is made for float32")
-    make = {"torch": _torch, "jax": _jax}.get(variant.backend)
-    if make is None:
+    if variant.backend not in ("torch", "jax"):
         raise NoCode(f"{adapter.name}: code is made for PyTorch and JAX")
     if graph is not None:
-        body = graph_script.body(adapter, variant, graph)
+        if variant.backend != "torch":
+            raise NoCode(f"{adapter.name}: code of a graph is made for PyTorch")
+        body = graph_torch.body(adapter, variant, graph)
     else:
+        make = _torch if variant.backend == "torch" else _jax
         body = make(adapter.name, parts(adapter, variant, case), variant, case)
     pins = " ".join(variant.pins.dependencies)
     about = f"{adapter.name}/{variant.built_as}" if len(adapter.variants) > 1 else adapter.name
@@ -38,7 +40,7 @@ def script(adapter: Adapter, variant: Variant, case: Case) -> str:
 def weights(case: Case) -> tuple[str, bytes] | None:
     """The name and the content of the file that a script of this case reads; None if it reads none."""
     graph = _graph(case)
-    return None if graph is None else (graph_script.file_of(graph), graph_script.weights(graph))
+    return None if graph is None else (graph_parts.file_of(graph), graph_parts.weights(graph))
 
 
 def _graph(case: Case) -> Graph | None:
