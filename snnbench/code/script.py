@@ -6,7 +6,7 @@ from snnbench import workloads
 from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Graph
-from snnbench.code import graph_parts, graph_torch
+from snnbench.code import graph_jax, graph_parts, graph_torch
 from snnbench.code.no_code import NoCode
 from snnbench.code.parts import Parts, gain_of, parts, written
 
@@ -24,9 +24,7 @@ def script(adapter: Adapter, variant: Variant, case: Case) -> str:
     if variant.backend not in ("torch", "jax"):
         raise NoCode(f"{adapter.name}: code is made for PyTorch and JAX")
     if graph is not None:
-        if variant.backend != "torch":
-            raise NoCode(f"{adapter.name}: code of a graph is made for PyTorch")
-        body = graph_torch.body(adapter, variant, graph)
+        body = (graph_torch if variant.backend == "torch" else graph_jax).body(adapter, variant, graph)
     else:
         make = _torch if variant.backend == "torch" else _jax
         body = make(adapter.name, parts(adapter, variant, case), variant, case)

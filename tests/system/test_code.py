@@ -37,18 +37,25 @@ LIBRARIES: dict[str, Any] = {
     **dict.fromkeys(("fused", "norse", "rockpool", "spikingjelly"), ALIKE),
     **dict.fromkeys(("jax-scan", "sinabs", "snntorch", "torch-loop"), WIDE),
 }
-OF_GRAPH = """
+OF_GRAPH_IN_TORCH = """
+x, batch_first = torch.from_numpy(numpy.load("x.npy")), {batch_first}
 spikes = network(x.transpose(0, 1) if batch_first else x).detach()
 numpy.save("spikes.npy", (spikes.transpose(0, 1) if batch_first else spikes).numpy())
 """
-GRAPHS = {
-    "fused": "images",
-    "norse": "nested",
-    "sinabs": "recurrent",
-    "snntorch/step": "own-constants",
-    "spikingjelly": "sequences",
-    "torch-loop": "cubalif",
-}
+OF_GRAPH_IN_JAX = """
+numpy.save("spikes.npy", network(params, numpy.load("x.npy")))
+"""
+GRAPHS = [
+    ("fused", "images"),
+    ("jax-scan", "recurrent"),
+    ("jax-scan/unroll-4", "own-constants"),
+    ("jaxpike", "images"),
+    ("norse", "nested"),
+    ("sinabs", "recurrent"),
+    ("snntorch/step", "own-constants"),
+    ("spikingjelly", "sequences"),
+    ("torch-loop", "cubalif"),
+]
 FEW = 1e-4
 """The share of spikes that rounding may decide otherwise."""
 
@@ -85,22 +92,23 @@ def test_pasted_code_runs_and_has_the_spikes_of_the_reference(tmp_path: Path, li
 
 
 @pytest.mark.libraries
-@pytest.mark.parametrize("contender", GRAPHS)
-def test_pasted_code_of_a_graph_has_the_output_of_the_reference(tmp_path: Path, contender: str) -> None:
+@pytest.mark.parametrize(("contender", "graph"), GRAPHS)
+def test_pasted_code_of_a_graph_has_the_output_of_the_reference(tmp_path: Path, contender: str, graph: str) -> None:
     """The command's own output, in the environment of the library."""
-    command = ["show", contender, "--code", "--nir", GRAPHS[contender]]
+    command = ["show", contender, "--code", "--nir", graph]
     done = in_process.run(command, tmp_path, {**os.environ})
-    assert f"{GRAPHS[contender]}.npz: written" in done.stderr
+    assert f"{graph}.npz: written" in done.stderr
     adapters = discover(())
     ((library, name),) = find(contender, adapters)
     variant = adapters[library].variants[name]
-    loaded = config.load(CONFIGS / "nir.toml", default_threads=1, axes={"graph": [GRAPHS[contender]]})
+    loaded = config.load(CONFIGS / "nir.toml", default_threads=1, axes={"graph": [graph]})
     case = next(case for case in loaded.sweeps[0].cases() if not variant.refusal(case))
     problem = nir.Problem(case.with_(batch=4, time_steps=60))
-    given = f"\nx, batch_first = torch.from_numpy(numpy.load('x.npy')), {variant.order == 'BTN'}\n"
+    in_torch = OF_GRAPH_IN_TORCH.format(batch_first=variant.order == "BTN")
+    ending = in_torch if variant.backend == "torch" else OF_GRAPH_IN_JAX
     np.save(tmp_path / "x.npy", problem.input(0))
     (tmp_path / "pasted.py").write_text(done.stdout)
-    (tmp_path / "compared.py").write_text(done.stdout.partition("if __name__")[0] + given + OF_GRAPH)
+    (tmp_path / "compared.py").write_text(done.stdout.partition("if __name__")[0] + ending)
     environment = store.sync(store.plan(adapters[library], name, cuda=False), lambda line: None)
     env = {**os.environ, "PYTHONPATH": str(ROOT) if library == "fused" else ""}
     for script_name in ("pasted", "compared"):
