@@ -2,7 +2,16 @@
 
    A row of currents is a sum of columns of the weight, one for each event of the row. A column of the weight's gradient
    is a sum of rows of the currents' gradient, one for each event of the column's input. The neurons of a product are in
-   bands, whose numbers stay in the second cache while all events pass. */
+   bands, whose numbers stay in the second cache while all events pass.
+
+   How many times as long a training pass takes with dense products (`fused/cpu`), and with the same products in plain
+   PyTorch (`event-driven`): the config `sparse` on 2 cores of an EPYC (Zen 4, AVX-512, gcc 12), the fastest repetition
+   of two processes, beside other work:
+     spikes                0.1 %    1 %    3 %   10 %   30 %
+     dense, N = 512          6.7    3.9    3.4    1.4    0.7
+     dense, N = 2048        13.6   10.3    6.5    3.2    1.2
+     PyTorch, N = 512       12.4    5.7    7.2    2.8    2.6
+     PyTorch, N = 2048       4.8    4.3    3.3    2.8    1.3 */
 #ifndef EVENTS_H
 #define EVENTS_H
 #include <stdint.h>
@@ -17,8 +26,8 @@ enum { ROWS = 64 };   /* of a task that looks for events */
 enum { BLOCK = 16 };  /* inputs that are passed over together if all are 0 */
 enum { TURNED = 64 }; /* inputs whose sums are written together */
 
-/* The events of groups: of rows, or of inputs in a stretch of time. Those of group i are from first[i] to
-   first[i + 1] - 1: each group has a slot more. `place` is the input of an event, or its row in the stretch. */
+/* The events of groups: of rows, or of inputs in a stretch of time. Group i begins at first[i], and its last slot,
+   first[i + 1] - 1, holds no event. `place` is the input of an event, or its row in the stretch. */
 typedef struct {
   int64_t *first;
   int32_t *place;
@@ -49,7 +58,8 @@ static void count_task(const void *work, int64_t number) {
   }
 }
 
-/* Without a branch for each input: an event is written everywhere, and kept where there is one. */
+/* Without a branch for each input: each is written, and overwritten by the next one if it is 0; at last in the slot that
+   holds no event. */
 static void list_task(const void *work, int64_t number) {
   const search_t *search = work;
   for (int64_t row = number * ROWS; row < least((number + 1) * ROWS, search->rows); ++row) {
