@@ -1,5 +1,6 @@
 """Tests of the floor of a case: the median over contenders, which one that lies cannot move."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from snnbench.analysis import floors
 from snnbench.analysis.results import results_by_case
 from snnbench.recording import reading
 from snnbench.recording.record import Record
+from snnbench.worker.floor import CALL, COPY, Peak
 from tests.fakes import CASE
 from tests.recordings import reported, timed
 from tests.shipped import QUICK, Document, copied, edited_record
@@ -65,6 +67,19 @@ def test_time_far_below_the_floor_of_the_other_processes_is_not_shown() -> None:
     assert liar.failure == why
     complaints = [text for _, text in floors.complaints(records)]
     assert complaints == ["train: its time of 2.1 ms is far below the case's floor of 4 ms"] * 3
+
+
+@pytest.mark.parametrize("rates", [{}, {"0": 0.1}])
+def test_time_that_few_spikes_of_a_hidden_layer_explain_is_shown(rates: dict[str, float]) -> None:
+    """Five products of 1 ms, of which two are with the hidden spikes: the bound is 5 ms, or 3.2 ms."""
+    case = CASE.with_(layers=2, input_rate=1.0, input_gradient=False)
+    names = ("current", "weight_gradient", "input_gradient")
+    peaks = {name: asdict(Peak(300, 1, 0, [1_000_000])) for name in names}
+    peaks |= {name: asdict(Peak(100, 1, 0, [1])) for name in (COPY, CALL)}
+    checks = {"spot-train": {"rates": rates}}
+    given = {"case": case, "floors_ms": {"train": 5.0}, "peaks": peaks, "checks": checks}
+    records = [timed("dense", train=6.0, **given), timed("event", train=2.2, **given)]
+    assert [record.library for record, _ in floors.complaints(records)] == ([] if rates else ["event"])
 
 
 def test_recording_with_a_floor_that_a_liar_measured_keeps_its_numbers_and_is_found(tmp_path: Path) -> None:
