@@ -45,6 +45,8 @@ LIF = lif.Case(
     **{name: value for name, value in CASE.as_dict().items() if name in lif.Case.names() and name != "workload"}
 )
 """The neurons of CASE alone, on currents."""
+CUT = {"chunk_steps": 5, "carried_gradient": False}
+"""Changes that let the sequence of CASE come in four chunks, with the gradient cut between them."""
 DIVIDED = lif_devices.Case(**{name: value for name, value in LIF.as_dict().items() if name != "workload"}, devices=1)
 """The same, to be divided among devices; here on one."""
 

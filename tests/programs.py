@@ -136,6 +136,8 @@ class Program:
                 by_beta = q(by_beta + summed(q(gu * before[t])))
                 result[t] = q(gu / unit) if self.style == "scaled" else gu
                 gv = q(gu - q(leak * gu)) if self.style == "leak" else q(beta * gu)
+                if case.cuts_gradient and t % case.chunk_steps == 0:
+                    gv = 0 * gv
             return result, {"beta": by_beta, "threshold": q(by_threshold / unit)}
 
         return spikes, gradient

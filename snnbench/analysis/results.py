@@ -199,4 +199,5 @@ def _case_order(case: Case) -> tuple[Any, ...]:
     sizes = (case.sites, case.neurons, case.batch, case.time_steps, case.processes)
     constants = case.beta, case.alpha, len(case.trained_constants), case.trained, case.trained_each
     rate = case.input_rate if "input_rate" in case.names() else 0.0  # type: ignore[attr-defined]
-    return *kind, *sizes, case.threads, *constants, rate, case.key
+    chunks = case.chunk_steps, case.cuts_gradient
+    return *kind, *sizes, case.threads, *constants, rate, *chunks, case.key

@@ -142,6 +142,9 @@ class Case:
     trained = "none"
     trained_each = "layer"
     """Which constants of a neuron are trained, and what has a number of its own: fields of some workloads."""
+    chunk_steps = 0
+    carried_gradient = True
+    """The steps of a chunk, and whether the gradient goes back into the chunk before: fields of some workloads."""
 
     has_own_decays = False
     """Whether `beta` is an array, with a decay for each neuron."""
@@ -173,7 +176,7 @@ class Case:
 
     @property
     def lacks(self) -> str:
-        """Why the case has no work at all, in words; empty if it has."""
+        """Why the case is no work that can be done, in words; empty if it is."""
         return ""
 
     @property
@@ -205,6 +208,11 @@ class Case:
     def trained_constants(self) -> tuple[str, ...]:
         """The constants of a neuron whose gradient is computed, too."""
         return tuple(name for name in CONSTANTS if name in self.trained.split("-"))
+
+    @property
+    def cuts_gradient(self) -> bool:
+        """Whether no gradient goes from a chunk back into the one before: truncated backpropagation through time."""
+        return not self.carried_gradient
 
     @property
     def processes(self) -> int:

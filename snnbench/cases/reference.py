@@ -6,7 +6,8 @@ Time is the first axis of every array; the others are free, because neurons are 
     subtract: gu = (gs - reset_by * gv) * sg + gv          zero: gu = (gs - u * gv) * sg + gv * (0 where s > 0)
     none:     gu = gs * sg + gv
     gv = beta * gu; gi = gu + synapse * gi[t+1], or 0 where the neuron is refractory; dL/dx[t] = gain * gi
-    detach_reset drops the second term of the bracket. In a recurrent layer gs includes R^T dL/dx[t+1] (recurrence.py).
+    detach_reset drops the second term of the bracket. Before the first step of a chunk whose gradient is cut, gv and gi
+    become 0. In a recurrent layer gs includes R^T dL/dx[t+1] (recurrence.py).
 """
 
 from dataclasses import dataclass, field
@@ -91,6 +92,8 @@ def backward(
             gi = np.where(rule.refusing(trace.spikes, t), 0.0, gi)
         gradient[t] = rule.gain * gi
         gv = rule.beta * gu
+        if rule.is_detached_before(t):
+            gv, gi = np.zeros_like(gv), np.zeros_like(gi)
     return gradient
 
 

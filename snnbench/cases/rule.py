@@ -15,6 +15,8 @@ fixed point. The backward pass ignores roundings and cuts, and without `reset_in
 The neuron of a case is the rule with synapse = alpha, a gain of 1, at most one spike and reset_by = threshold. If a
 library subtracts the reset one step later, after the decay, reset_by = threshold / beta: `resetting_after_decay`.
 
+With `detach_every` K no gradient goes from a step whose number is a multiple of K to the state before it.
+
 `trained` are the constants that have a gradient (constants.py), one number a layer or, if `trained_each` says so, one a
 neuron.
 """
@@ -56,6 +58,7 @@ class Rule:
     surrogate_gain: float = 1.0
     unit: float = 0.0
     weight_step: float = 0.0
+    detach_every: int = 0
     trained: tuple[str, ...] = ()
     trained_each: Each = "layer"
 
@@ -120,6 +123,10 @@ class Rule:
             case "none":
                 return u
 
+    def is_detached_before(self, t: int) -> bool:
+        """Whether no gradient goes from step t to the state before it."""
+        return self.detach_every > 0 and t % self.detach_every == 0
+
     def share_kept(self, s: Array) -> Array | float:
         """The true dv/du at fixed spikes."""
         return np.where(s > 0, 0.0, 1.0) if self.reset == "zero" else 1.0
@@ -141,4 +148,5 @@ def rule_of(neuron: Case | Rule) -> Rule:
         return neuron
     names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope", "trained_each")
     numbers = {name: getattr(neuron, name) for name in names}
-    return Rule(synapse=neuron.alpha, trained=neuron.trained_constants, **numbers)
+    detach_every = neuron.chunk_steps if neuron.cuts_gradient else 0
+    return Rule(synapse=neuron.alpha, detach_every=detach_every, trained=neuron.trained_constants, **numbers)

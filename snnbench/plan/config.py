@@ -260,7 +260,7 @@ def _here(document: Document, cards: int, devices: Sequence[str]) -> Document:
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
     """Every work in the order of the file, once; `adapters` by name.
 
-    Raises ConfigError for an unknown library, and for a case without any work.
+    Raises ConfigError for an unknown library, and for a case that is no work.
     """
     works: dict[Work, None] = {}
     contenders = _contenders(config, adapters)

@@ -174,6 +174,8 @@ def _rounded(
         through = reference.slope_at(distance + off(distance, distance), near)
     through = through + off(through, through, through, reference.slope_at(0.0, rule))
     later = np.append(gradient[1:], np.zeros_like(gradient[:1]), 0)
+    if rule.detach_every:
+        later[rule.detach_every - 1 :: rule.detach_every] = 0.0
     of_products: Array | float = 0.0
     given = cotangent
     if recurrent is not None:

@@ -22,6 +22,9 @@ Array = NDArray[np.float64]
 Layers = list[tuple[Array, Array]]
 STATE_KEPT = "pass 1 is right, pass 2 is not: state is kept between passes; give Neuron a reset"
 WRONG_SIGN = "every gradient has the wrong sign"
+STATE_LOST = "the state is lost from one chunk to the next"
+GRADIENT_CUT = "no gradient goes from a chunk back into the one before"
+GRADIENT_CARRIED = "the gradient goes on into the chunk before, where the case cuts it"
 ONE_WAY = "no gradient goes back through the recurrent weights"
 OWN_WEIGHTS: dict[str, Callable[[Array], Array]] = {
     "the recurrent weights are left out": np.zeros_like,
@@ -41,7 +44,7 @@ def of_spikes(problem: Problem, before: Array | None, which: int, spikes: NDArra
     """The mistake with these spikes [T, B, N] on a numbered input, after a pass on the input `before`; or nothing."""
     layers, inputs, rule = _float64(problem.layers()), problem.input(which).astype(np.float64), rule_of(problem.case)
     with np.errstate(all="ignore"):
-        tried = _mistakes_of_spikes(layers, inputs, rule, before)
+        tried = _mistakes_of_spikes(layers, inputs, rule, before, problem.case.chunk_steps)
         return next((words for words, given in tried if np.array_equal(given, spikes)), "")
 
 
@@ -52,7 +55,7 @@ def of_gradient(problem: Problem, which: int, cotangent: int, answer: Answer) ->
     layers, inputs, rule = _float64(problem.layers()), problem.input(which).astype(np.float64), rule_of(problem.case)
     arriving = problem.cotangent(cotangent).astype(np.float64)
     traces = reference.network_forward(layers, inputs, rule)
-    tried = [(words, layers, other) for words, other in _mistakes_of_gradients(rule)]
+    tried = [(words, layers, other) for words, other in _mistakes_of_gradients(rule, problem.case.chunk_steps)]
     tried += [(ONE_WAY, _own_weights(layers, inputs, np.zeros_like), rule)] if problem.case.is_recurrent else []
     for words, given, other in tried:
         expected = reference.network_backward(given, inputs, traces, arriving, other).input
@@ -73,13 +76,18 @@ def first_steps(trace: Trace, t: int, b: int, n: int, spikes: NDArray[np.generic
     return [[float(step), *(float(column[step]) for column in columns)] for step in range(max(0, last - STEPS), last)]
 
 
-def _mistakes_of_spikes(layers: Layers, inputs: Array, rule: Rule, before: Array | None) -> Iterator[tuple[str, Array]]:
+def _mistakes_of_spikes(
+    layers: Layers, inputs: Array, rule: Rule, before: Array | None, chunk_steps: int
+) -> Iterator[tuple[str, Array]]:
     def spikes(other: Rule, given: Layers = layers, entering: Array = inputs) -> Array:
         return reference.network_forward(given, entering, other)[-1].spikes
 
     if before is not None:
         in_a_row = spikes(rule, entering=np.concatenate([before, inputs]))[len(before) :]
         yield STATE_KEPT, in_a_row
+    if chunk_steps:
+        chunks = np.split(inputs, len(inputs) // chunk_steps)
+        yield STATE_LOST, np.concatenate([spikes(rule, entering=chunk) for chunk in chunks])
     right = spikes(rule)
     for steps in (1, 2):
         late = np.concatenate([np.zeros_like(right[:steps]), right[:-steps]])
@@ -135,7 +143,11 @@ def _late_reset(layers: Layers, inputs: Array, rule: Rule) -> Array:
     return spikes
 
 
-def _mistakes_of_gradients(rule: Rule) -> Iterator[tuple[str, Rule]]:
+def _mistakes_of_gradients(rule: Rule, chunk_steps: int) -> Iterator[tuple[str, Rule]]:
+    if rule.detach_every:
+        yield GRADIENT_CARRIED, replace(rule, detach_every=0)
+    elif chunk_steps:
+        yield GRADIENT_CUT, replace(rule, detach_every=chunk_steps)
     if rule.reset != "none":
         words = "carries a gradient, where the case detaches it" if rule.detach_reset else "is detached"
         yield f"the reset {words}", replace(rule, detach_reset=not rule.detach_reset)

@@ -230,7 +230,7 @@ def backward(arrays: Arrays, cotangent: Any, potential: Any, spikes: Any, rule: 
         past = gv * _kept(arrays, spikes[t]) if is_kept else gv
         gu = (cotangent[t] - rule.through_reset(u) * gv) * through[t] + past
         gradients.append(rule.gain * gu)
-        gv = rule.beta * gu
+        gv = arrays.m.zeros_like(gu) if rule.is_detached_before(t) else rule.beta * gu
     return arrays.m.stack(gradients[::-1])
 
 

@@ -140,6 +140,10 @@ def _field(case: Case, name: str) -> str:
         return f"{' and '.join(case.trained_constants) or 'nothing'} trained"
     if name == "trained_each":
         return f"one constant a {value}"
+    if name == "chunk_steps":
+        return f"chunks of {value} steps" if value else "no chunks"
+    if name == "carried_gradient":
+        return "gradient carried" if value else "gradient cut"
     if isinstance(value, bool):
         return words if value else f"no {words}"
     return f"{words} {value:g}" if isinstance(value, float) else f"{words} {value}"
@@ -174,11 +178,17 @@ def _trained(case: Case) -> str:
     return f"{named} trained, one a {case.trained_each}, " if named else ""
 
 
+def _chunks(case: Case) -> str:
+    """`chunks of 250 steps with the gradient cut between them, `; nothing if the steps come as a whole."""
+    cut = " with the gradient cut between them" if case.cuts_gradient else ""
+    return f"chunks of {case.chunk_steps} steps{cut}, " if case.chunk_steps else ""
+
+
 def _rest(case: Case) -> str:
     """All of a title but the kind and the sizes."""
     threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
     entering = f"{case.input_words}, " if case.input_words else ""
     return (
         f"{case.dtype} ({case.precision}), {_constants(case)}{_trained(case)}"
-        f"{case.surrogate}({case.slope:g}), {entering}{threads}, seed {case.seed}"
+        f"{case.surrogate}({case.slope:g}), {_chunks(case)}{entering}{threads}, seed {case.seed}"
     )

@@ -38,6 +38,8 @@ from snnbench.worker.used_cpus import UsedCpus
 OwnRule = Callable[[Case, str], Rule | None]
 FIRST_DRAWN = 1 << 16
 """Numbers of content drawn anew begin here, or later: the problem's own inputs and cotangents are below."""
+TWICE = "backward through the graph a second time"
+"""What PyTorch says of a gradient that goes back into a graph whose backward pass is over."""
 CHECKED_INPUT = 1
 """The number of the input and cotangent that verification checks, after passes on number 0."""
 
@@ -152,10 +154,12 @@ class Measurement:
                 try:
                     spikes, gradients = (session.inference(), None) if self.variant.inference_only else session.train()
                 except RuntimeError as error:
-                    if not which or self.backend.failure_kind(error):
-                        raise
                     first, *_ = str(error).split(". ")
-                    raise Incorrect(f"exam: {cause.STATE_KEPT}; it raises {type(error).__name__}: {first}") from error
+                    leaks = case.cuts_gradient and TWICE in first
+                    mistake = cause.STATE_KEPT if which else cause.GRADIENT_CARRIED if leaks else ""
+                    if not mistake or self.backend.failure_kind(error):
+                        raise
+                    raise Incorrect(f"exam: {mistake}; it raises {type(error).__name__}: {first}") from error
                 session.synchronise((spikes, gradients))
                 return session.answer(spikes, gradients)
 

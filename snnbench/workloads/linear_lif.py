@@ -22,7 +22,7 @@ This is a *dense* floor: products are counted and measured in full, without cred
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, ClassVar, Literal, Self
@@ -32,7 +32,7 @@ import numpy as np
 from snnbench.adapter.loading import neuron_of
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
-from snnbench.cases.case import HALVES, Count, Rate
+from snnbench.cases.case import HALVES, Count, CountOrNone, Rate
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, generator
 
 NAME = "linear_lif"
@@ -44,6 +44,8 @@ WEIGHT_SCALE = 0.9
 BIAS_SCALE = 0.05
 RECURRENT_SCALE, RECURRENT_RATE = 0.5, 0.15
 """Standard deviation of the current that a recurrent layer gets from its own spikes, at so many spikes per step."""
+EXAM_STEPS = 6
+"""Time steps of the exam in chunks: two chunks of three, and three of two."""
 DEEPEST_WHOLE = 2
 """The most layers in float32 whose whole answer is predicted: each layer more puts more samples on another path."""
 
@@ -123,7 +125,11 @@ class Stack(case.Case):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case(Stack):
-    """A stack of layers that are all as wide as the input."""
+    """A stack of layers that are all as wide as the input.
+
+    The steps come in chunks of `chunk_steps`, the last of which may have fewer, or as a whole if that is 0. The state
+    is carried from chunk to chunk, and the gradient goes back through it, unless `carried_gradient` is False.
+    """
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {
         "neurons": ("N", "neurons"),
@@ -132,10 +138,19 @@ class Case(Stack):
         "layers": ("L", "layers"),
     }
     HIDDEN_ONES: ClassVar[tuple[str, ...]] = ("layers",)
+    LATER: ClassVar[tuple[str, ...]] = ("chunk_steps", "carried_gradient")
 
     workload: Literal["linear_lif"] = "linear_lif"
     neurons: Count
     layers: Count
+    chunk_steps: CountOrNone = 0
+    carried_gradient: bool = True
+
+    @property
+    def lacks(self) -> str:
+        """Why there is no gradient to cut; empty if there is, or if none is cut."""
+        is_whole = self.cuts_gradient and not self.chunk_steps
+        return "carried_gradient = false cuts the gradient between chunks, and needs chunk_steps" if is_whole else ""
 
     @property
     def layer_widths(self) -> tuple[int, ...]:
@@ -148,7 +163,8 @@ class Case(Stack):
 
     def of_exam(self, layers: int) -> Self:
         """The case in the shape of the exam, with so many layers."""
-        return self.with_(**EXAM_SHAPE, layers=layers)
+        alike = self.with_(**EXAM_SHAPE, layers=layers)
+        return alike.with_(time_steps=EXAM_STEPS, chunk_steps=EXAM_STEPS // 2) if self.chunk_steps else alike
 
     def growth(self, axis: str) -> int:
         """A product of N neurons has N^2 terms, and all else is proportional."""
@@ -205,13 +221,16 @@ class Problem(problem.Stack):
 
 
 def exams(case: Stack, drive: float | None = None) -> list[Problem]:
-    """The exams of this case's neuron: of one layer and, if the case has more, of two.
+    """The exams of this case's neuron: of one layer and, if the case has more, of two; in two chunks and in three.
 
     An exam is exact: weights and biases are sixteenths, and no potential can equal the threshold. With a `drive` the
     neuron stays the case's, and all currents are that much larger.
     """
     numbers = range(1, 1 + min(2, case.sites))
-    return [exam(case, layers) if drive is None else odd(case, layers, drive) for layers in numbers]
+    whole = [exam(case, layers) if drive is None else odd(case, layers, drive) for layers in numbers]
+    return whole + [
+        replace(each, case=each.case.with_(chunk_steps=EXAM_STEPS // 3)) for each in whole if case.chunk_steps
+    ]
 
 
 def exam(case: Stack, layers: int) -> Problem:

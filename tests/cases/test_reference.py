@@ -13,7 +13,7 @@ from snnbench.cases.surrogate import FORMULAS
 from snnbench.cases.trace import Trace
 from snnbench.workloads.linear_lif import Problem
 from snnbench.workloads.linear_lif import exam as exam_problem
-from tests.fakes import CASE, profile
+from tests.fakes import CASE, CUT, profile
 
 HALF = CASE.with_(beta=0.5, threshold=1.0)
 CURRENT = [0.75, 0.75, 0.0, 3.0, 0.25]
@@ -225,3 +225,18 @@ def test_exam_arithmetic_is_inexact_at_another_decay() -> None:
     numbers = np.arange(problem.case.neurons)
     single, double = (exact_traces(problem, dtype, numbers)[0].potential for dtype in (np.float32, np.float64))
     assert not np.array_equal(single, double)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_cut_gradient_is_that_of_each_chunk_by_itself(name: str) -> None:
+    whole, cut = CASE.with_(**profile(name)), CASE.with_(**profile(name), **CUT)
+    current, cotangent = np.random.default_rng(5).normal(0.3, 1, (2, whole.time_steps, 4, 6))
+    trace = reference.forward(current, cut)
+    assert np.array_equal(trace.spikes, reference.forward(current, whole).spikes)
+    chunks = [slice(start, start + cut.chunk_steps) for start in range(0, cut.time_steps, cut.chunk_steps)]
+    parts = [Trace(trace.potential[each], trace.spikes[each], trace.decayed[each]) for each in chunks]
+    alone = [reference.backward(cotangent[each], part, whole) for each, part in zip(chunks, parts, strict=True)]
+    assert np.array_equal(reference.backward(cotangent, trace, cut), np.concatenate(alone))
+    carried = reference.backward(cotangent, trace, cut.with_(carried_gradient=True))
+    assert np.array_equal(carried, reference.backward(cotangent, trace, whole))
+    assert not np.array_equal(carried, np.concatenate(alone))

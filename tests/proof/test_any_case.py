@@ -46,6 +46,17 @@ def test_right_programs_are_accused_in_no_drawn_case(seed: int) -> None:
     assert len(list(table([verdicts]))) > 10
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_right_programs_are_accused_in_no_drawn_case_whose_gradient_is_cut(seed: int) -> None:
+    fields = {name: value for name, value in drawn(seed).as_dict().items() if name in CASE.names()}
+    case = CASE.with_(
+        **fields | {"workload": "linear_lif", "time_steps": 120, "chunk_steps": 24, "carried_gradient": False}
+    )
+    with np.errstate(all="ignore"):
+        verdicts = judge(case, FAULTS[seed % len(FAULTS) :][:1])
+    assert not verdicts.accused and not verdicts.missed_faults
+
+
 def test_layer_of_few_inputs_rounds_a_potential_in_the_same_direction_at_each_step() -> None:
     case = drawn(101030)
     assert (case.fan_in, case.beta, case.reset) == (3, 1.0, "none") and case.time_steps > 800

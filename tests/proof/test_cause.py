@@ -13,9 +13,9 @@ from snnbench.cases.case import Case
 from snnbench.cases.problem import Problem
 from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof import exam
-from snnbench.proof.cause import of_gradient
+from snnbench.proof.cause import GRADIENT_CARRIED, GRADIENT_CUT, STATE_KEPT, STATE_LOST, of_gradient
 from snnbench.workloads import lif, linear_lif
-from tests.fakes import CASE, LIF
+from tests.fakes import CASE, CUT, LIF
 from tests.programs import Program
 
 ATTACHED = {"reset": "subtract", "detach_reset": False}
@@ -50,7 +50,18 @@ def kept(problem: Problem, which: int, cotangent: int) -> Answer:
         return right
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
     in_a_row = np.concatenate([problem.input(0), problem.input(1)]).astype(np.float64)
-    return replace(right, spikes=reference.network_forward(layers, in_a_row, problem.case)[-1].spikes[8:])
+    steps = problem.case.time_steps
+    return replace(right, spikes=reference.network_forward(layers, in_a_row, problem.case)[-1].spikes[steps:])
+
+
+def restarted(problem: Problem, which: int, cotangent: int) -> Answer:
+    """A pass that starts anew in each chunk."""
+    right, case = Program()(problem, which, cotangent), problem.case
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+    chunks = np.split(problem.input(which).astype(np.float64), case.time_steps // case.chunk_steps)  # type: ignore[attr-defined]
+    return replace(
+        right, spikes=np.concatenate([reference.network_forward(layers, each, case)[-1].spikes for each in chunks])
+    )
 
 
 def late(problem: Problem, which: int, cotangent: int) -> Answer:
@@ -96,6 +107,26 @@ def negated(problem: Problem, which: int, cotangent: int) -> Answer:
 )
 def test_known_mistake_is_named(run: Any, words: str) -> None:
     assert words in cause(CASE.with_(**ATTACHED), run)
+
+
+CARRIED = CUT | {"carried_gradient": True}
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize(
+    ("chunks", "run", "words"),
+    [
+        (CUT, by(lambda rule: replace(rule, detach_every=0)), GRADIENT_CARRIED),
+        (CARRIED, by(lambda rule: replace(rule, detach_every=3)), GRADIENT_CUT),
+        (CUT, restarted, STATE_LOST),
+        (CARRIED, restarted, STATE_LOST),
+        (CUT, kept, STATE_KEPT),
+        (CARRIED, kept, STATE_KEPT),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_mistake_at_the_border_of_a_chunk_is_named(chunks: Any, run: Any, words: str, layers: int) -> None:
+    assert cause(CASE.with_(**ATTACHED, **chunks), run, layers) == words
 
 
 def test_cause_of_stacks_and_of_neurons_alone() -> None:

@@ -24,7 +24,7 @@ from snnbench.proof.scan import MOST_SUSPECTS, Scanner, Sums
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.workloads import lif, linear_lif
 from tests.answers import answer_to
-from tests.fakes import CASE, LIF, profile
+from tests.fakes import CASE, CUT, LIF, profile
 from tests.held import Arrays, held, scanning
 from tests.proof.test_jumps import alone, layer
 
@@ -35,8 +35,9 @@ WIDE = CASE.with_(neurons=150)
 
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("surrogate", FORMULAS)
-def test_scan_computes_the_reference(name: str, surrogate: Any) -> None:
-    rule = rule_of(CASE.with_(**profile(name), surrogate=surrogate))
+@pytest.mark.parametrize("chunks", [{}, CUT], ids=["whole", "cut"])
+def test_scan_computes_the_reference(name: str, surrogate: Any, chunks: dict[str, Any]) -> None:
+    rule = rule_of(CASE.with_(**profile(name), surrogate=surrogate, **chunks))
     random = np.random.default_rng(5)
     current, cotangent = random.normal(0.3, 1, (2, 30, 4, 6))
     spikes = (random.random(current.shape) < 0.3).astype(float)

@@ -9,7 +9,7 @@ from snnbench.analysis.results import results_by_case
 from snnbench.cases.outcome import Outcome
 from snnbench.recording.record import Record
 from snnbench.report.wording import title
-from tests.fakes import CASE
+from tests.fakes import CASE, CUT
 from tests.recordings import deviating, failed, record, recording, reported, skipped, timed, weighed
 
 ZERO = CASE.with_(reset="zero", detach_reset=True)
@@ -213,6 +213,8 @@ CHANGES = [
     {"detach_reset": True},
     {"input_gradient": False},
     {"input_kind": "gaussian"},
+    {"chunk_steps": 5},
+    CUT,
 ]
 """A change of every field of a case except the workload, which has only one value."""
 

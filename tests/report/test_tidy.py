@@ -168,10 +168,13 @@ def test_parquet_file_has_the_same_rows_and_fixed_types() -> None:
     assert {name for name, kind in types.items() if kind == "double"} == {
         *("alpha", "beta", "threshold", "slope", "input_rate", "dt", "amplitude", "learning_rate", "value")
     }
-    assert {name for name, kind in types.items() if kind == "bool"} == {"detach_reset", "input_gradient"}
+    assert {name for name, kind in types.items() if kind == "bool"} == {
+        *("detach_reset", "input_gradient", "carried_gradient")
+    }
     assert {name for name, kind in types.items() if kind == "int64"} == {
         *(
             "neurons",
+            "chunk_steps",
             "batch",
             "time_steps",
             "layers",
