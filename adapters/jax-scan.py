@@ -29,6 +29,7 @@ EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 RECURRENT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 TRAINED = ("beta", "threshold")
+CHUNKS = True
 
 
 def neuron(case, variant):
@@ -70,6 +71,10 @@ def neuron(case, variant):
     def layer(current, beta=case.beta, threshold=case.threshold):
         return jax.lax.scan(step_with(beta, threshold), start(current), current, unroll=unroll)[1]
 
+    def chunk(current, state):
+        state, spikes = jax.lax.scan(step_with(case.beta, case.threshold), state, current, unroll=unroll)
+        return spikes, state
+
     def recurrent(current, own, beta=case.beta, threshold=case.threshold):
         one_step = step_with(beta, threshold)
 
@@ -83,4 +88,4 @@ def neuron(case, variant):
 
     if case.trained_constants:
         return Neuron(lambda neurons: layer, recurrent=lambda neurons: recurrent, constants=partial(trained, case))
-    return Neuron(lambda neurons: layer, recurrent=lambda neurons: recurrent)
+    return Neuron(lambda neurons: layer, recurrent=lambda neurons: recurrent, start=start, chunk=chunk)

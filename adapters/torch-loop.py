@@ -18,6 +18,7 @@ EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 SYNAPTIC = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 RECURRENT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 TRAINED = ("beta", "threshold")
+CHUNKS = True
 WAYS = ("compile", "cuda-graph", "amp")
 VARIANTS = {
     "unbind": "the current is unbound along time before the loop",
@@ -62,8 +63,10 @@ def neuron(case, variant, threshold=None):
         return training(case, variant)
     spike = Spike.apply if case.surrogate == "fast_sigmoid" else shaped(case, threshold or case.threshold)
 
-    def layer(current, own=None):
+    def layer(current, own=None, carried=None):
         v = s = torch.zeros_like(current[0])
+        if case.chunk_steps and carried is not None:
+            v = carried
         spikes = []
         if case.alpha:
             i = torch.zeros_like(v)
@@ -81,12 +84,14 @@ def neuron(case, variant, threshold=None):
                 continue
             reset_spike = s.detach() if case.detach_reset else s
             v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
+        if case.chunk_steps:
+            return (torch.stack(spikes), v)
         return torch.stack(spikes)
 
     def recurrent(own):
         return lambda current: layer(current, own)
 
-    return Neuron(lambda neurons: layer, recurrent=recurrent)
+    return Neuron(lambda neurons: layer, recurrent=recurrent, chunk=lambda layer, current, v: layer(current, carried=v))
 
 
 def training(case, variant):

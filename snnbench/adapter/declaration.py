@@ -28,8 +28,9 @@ class Variant:
 
     `synaptic` are the profiles in which its neurons may have a synaptic current, the case's alpha, and `recurrent`
     those in which a layer may get its own spikes back. `trained` are the constants of its neurons that it trains. With
-    `own_decays` each neuron may have a decay of its own. `way` is the harness's own way of running the network (WAYS),
-    or empty. A variant that `compiles` takes far longer than others before its first pass.
+    `own_decays` each neuron may have a decay of its own, and with `chunks` its neurons take and give a state, so that a
+    sequence may come in chunks. `way` is the harness's own way of running the network (WAYS), or empty. A variant that
+    `compiles` takes far longer than others before its first pass.
     """
 
     about: str
@@ -50,6 +51,7 @@ class Variant:
     recurrent: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
     own_decays: bool = False
+    chunks: bool = False
     way: str = ""
 
     def refusal(self, case: Any) -> str:
@@ -70,6 +72,8 @@ class Variant:
             return f"a trained {' and '.join(untrained)}: this adapter {only}"
         if case.has_own_decays and not self.own_decays:
             return "a decay for each neuron: this adapter has one for a layer"
+        if case.chunk_steps and not self.chunks:
+            return "a sequence in chunks: this adapter carries no state from one call to the next"
         return ""
 
     def run(self, way: str) -> "Variant":

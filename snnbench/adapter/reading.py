@@ -19,6 +19,8 @@
     TRAINED = ("beta",)         the constants of its neurons that it trains: beta, threshold
     OWN_DECAYS = True           each of its neurons may have a decay of its own: then case.beta is an array [N] of the
                                 framework; left out otherwise
+    CHUNKS = True               its Neuron has `chunk`, which takes and gives a state, so a sequence may come in chunks;
+                                left out otherwise
     COMPILES = True             a compiler takes a quarter of a minute or more before the first pass; left out otherwise
     NEEDS = "..."               a requirement that no package index has, and where to get it
     def neuron(case, variant): ...          returns the backend's Neuron, for a workload of neurons alone and, with
@@ -100,6 +102,7 @@ CONSTANTS = {
     "SYNAPTIC": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
     "RECURRENT": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
     "OWN_DECAYS": Constant("True or False", lambda value: isinstance(value, bool)),
+    "CHUNKS": Constant("True or False", lambda value: isinstance(value, bool)),
     "TRAINED": Constant('a tuple of "beta" and "threshold"', lambda value: _some_of(value, TRAINABLE)),
 }
 

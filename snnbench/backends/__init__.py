@@ -20,6 +20,8 @@ from snnbench.cases.case import Case
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
 
+NO_STATE = "a sequence in chunks: this neuron of the adapter takes and gives no state"
+"""Why a network that an adapter declares for chunks does not run in them."""
 Build = Callable[[Case, Any, str], Any]
 Matrix = NDArray[np.float32]
 Run = Callable[[], Any]
@@ -31,6 +33,9 @@ class Session(Protocol):
 
     split: str = ""
     """The way of dividing the work among processes, in a word."""
+
+    retains: bool = True
+    """Whether a training pass keeps values of all steps at once. In chunks whose gradient is cut it does not."""
 
     def others_s(self) -> tuple[float, float, float] | None:
         """CPU seconds so far: busy and stolen on CPUs of other machines, and of other ranks; None without ranks."""

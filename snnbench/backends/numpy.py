@@ -80,6 +80,11 @@ class Backend(backends.Backend):
         """NumPy's version."""
         return {"numpy": np.__version__}
 
+    def refuse(self, problem: Problem, variant: Variant) -> None:
+        """Refuse a sequence in chunks: a network of NumPy functions gives no state. Raises Unsupported."""
+        if problem.case.chunk_steps:
+            raise Unsupported("a sequence in chunks: networks of NumPy carry no state from one call to the next")
+
     def session(self, build: Build, variant: Variant, problem: Problem) -> "Session":
         """Build the network."""
         return Session(build, variant, problem)

@@ -50,7 +50,7 @@ def parts(adapter: Adapter, variant: Variant, case: Case) -> Parts:
         raise NoCode(f"{adapter.name}: its adapter builds a network with recurrent layers of its own")
     if case.trained_constants and variant.backend == "jax":
         raise NoCode(f"{adapter.name}: code in JAX is made for constants that are not trained")
-    unused = {"provider", "constants"} if case.is_recurrent else {"provider", "constants", "recurrent"}
+    unused = {"provider", "constants", "chunk", "start"} | (set() if case.is_recurrent else {"recurrent"})
     fields = {name: each for name, each in fields.items() if name not in unused and ast.unparse(each) != "None"}
     returned = ast.Return(ast.Tuple(list(fields.values()), ast.Load()))
     *definitions, _ = pruned([*definitions, returned])

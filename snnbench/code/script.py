@@ -19,6 +19,8 @@ def script(adapter: Adapter, variant: Variant, case: Case) -> str:
     graph = _graph(case)
     if (graph is None and case.workload not in ("linear_lif", "layers", "lif")) or variant.way:
         raise NoCode(f"{adapter.name}: code is made for layers of neurons, run as the library's documentation says")
+    if case.chunk_steps:
+        raise NoCode(f"{adapter.name}: code is made for sequences that come as a whole")
     if case.dtype != "float32":
         raise NoCode(f"{adapter.name}: code is made for float32")
     if variant.backend not in ("torch", "jax"):

@@ -12,7 +12,7 @@ from snnbench.cli.run import _has_code
 from snnbench.code import NoCode, script
 from snnbench.code.parts import OURS
 from snnbench.plan import config
-from tests.fakes import CASE, profile
+from tests.fakes import CASE, CUT, profile
 from tests.plan.test_configs import CONFIGS
 from tests.recordings import recording, timed
 from tests.workloads.test_layers import WIDE
@@ -101,6 +101,12 @@ def test_code_of_recurrent_layers_has_their_weights(library: str) -> None:
     text = script(adapter, adapter.variants[adapter.default], WIDE.with_(widths="30-48R-20"))
     compile(text, library, "exec")
     assert "make_recurrent" in text and "[True, False]" in text
+
+
+def test_sequence_in_chunks_has_no_code() -> None:
+    loop = discover(())["torch-loop"]
+    with pytest.raises(NoCode, match="sequences that come as a whole"):
+        script(loop, loop.variants[loop.default], CASE.with_(**CUT))
 
 
 @pytest.mark.parametrize(

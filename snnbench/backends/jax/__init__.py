@@ -17,6 +17,7 @@ from snnbench import backends
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run, repeated
+from snnbench.backends.jax.chunks import ChunkSession
 from snnbench.backends.jax.network import Network, Neuron, Weights, trained
 from snnbench.backends.jax.operations import convolution
 from snnbench.backends.jax.programs import kept
@@ -71,7 +72,8 @@ class Backend(backends.Backend):
 
     def session(self, build: Build, variant: Variant, problem: Problem) -> Session:
         """Build the network."""
-        return Session(build, variant, problem, self.device)
+        kind = ChunkSession if problem.case.chunk_steps else Session
+        return kind(build, variant, problem, self.device)
 
     def without_neurons(self, build: Build, variant: Variant) -> Build:
         """A build of the same network with the identity in place of each neuron."""

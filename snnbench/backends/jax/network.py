@@ -12,6 +12,9 @@ from snnbench.backends.jax.operations import Operations
 from snnbench.backends.operations import NetworkParts
 from snnbench.cases.case import CONSTANTS, Case
 
+Chunk = Callable[[Any, jax.Array, Any], tuple[jax.Array, Any]]
+"""A function of parameters, the input of some steps and the states before them, to spikes and the states after them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -38,7 +41,9 @@ class Network:
     case's trained constants, those of the first layer first. `transposed` says that weights are kept as [N_in, N_out].
     Without linear layers the input is currents, and the harness hands them over times `gain`. A network of `operations`
     has their parameters as `params`.
-    `by_step` says that each time step goes through all layers before the next.
+    `by_step` says that each time step goes through all layers before the next. `chunk(params, input, states)` runs some
+    steps from the states that the steps before left, and gives spikes and states; `start(params, input)` are the states
+    before the first step, for inputs like this one.
     """
 
     apply: Callable[[Any, jax.Array], jax.Array]
@@ -49,6 +54,8 @@ class Network:
     operations: Operations | None = None
     by_step: bool = False
     constants: Callable[[Any], Sequence[jax.Array]] = lambda params: ()
+    start: Callable[[Any, jax.Array], Any] = lambda params, x: ()
+    chunk: Chunk | None = None
 
     def without_neurons(self, order: str) -> "Network":
         """The linear layers alone, on inputs in this order of the axes T, B and N: each neuron is the identity.
@@ -72,7 +79,14 @@ class Network:
                 return jnp.moveaxis(outputs, 0, time_axis)
             return jnp.moveaxis(layers(params, jnp.moveaxis(x, neuron_axis, -1)), -1, neuron_axis)
 
-        return Network(apply, self.params, self.linears, self.gain, self.transposed)
+        return Network(
+            apply,
+            self.params,
+            self.linears,
+            self.gain,
+            self.transposed,
+            chunk=lambda params, x, states: (apply(params, x), states),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +97,17 @@ class Neuron:
     spikes of the same shape. It takes the harness's currents times `gain`. `recurrent(neurons)` makes a layer whose
     neurons also get their spikes of the step before: a function of currents and of their weights [N, N] times `gain`.
     `constants(neurons)` are the first values of the case's trained constants by name, and a layer takes them as
-    arguments of these names.
+    arguments of these names. `chunk(currents, state)` runs a layer on the next steps of a sequence, from the state that
+    the steps before left, and gives spikes and the state that it leaves; `start(currents)` is the state before the
+    first step, for currents like these.
     """
 
     layer: Callable[[int], Callable[[jax.Array], jax.Array]]
     gain: float = 1.0
     recurrent: Callable[[int], Callable[[jax.Array, jax.Array], jax.Array]] | None = None
     constants: Callable[[int], Mapping[str, jax.Array]] | None = None
+    start: Callable[[jax.Array], Any] = lambda currents: None
+    chunk: Callable[[jax.Array, Any], tuple[jax.Array, Any]] | None = None
 
     def stack(self, weights: Sequence[Weights]) -> Network:
         """Linear layers with these weights, each followed by a layer of neurons. Raises Unsupported."""
@@ -100,6 +118,9 @@ class Neuron:
                 x = layer(x @ weight.T + bias, *own, **constants)
             return x
 
+        def start(params: Any, x: jax.Array) -> Any:
+            return [self.start(jnp.zeros((*x.shape[:2], len(bias)), x.dtype)) for _, bias in params[0]]
+
         given = [(each.weight, each.bias, each.recurrent) for each in weights]
         linears = [tuple(part * self.gain for part in each if part is not None) for each in given]
         held = [dict(self.constants(len(each.weight)) if self.constants else {}) for each in weights]
@@ -109,7 +130,23 @@ class Neuron:
             linears=lambda tree: tree[0],
             gain=self.gain,
             constants=lambda tree: [each[name] for each in tree[1] for name in CONSTANTS if name in each],
+            start=start,
+            chunk=self._chunk_of_stack(),
         )
+
+    def _chunk_of_stack(self) -> Chunk | None:
+        """The stack as a function of a chunk."""
+        if (run := self.chunk) is None:
+            return None
+
+        def chunk(params: Any, x: jax.Array, states: Any) -> tuple[jax.Array, Any]:
+            left = []
+            for (weight, bias), state in zip(params[0], states, strict=True):
+                x, state = run(x @ weight.T + bias, state)
+                left.append(state)
+            return x, left
+
+        return chunk
 
     def _layer(self, neurons: int, is_recurrent: bool) -> Callable[..., jax.Array]:
         """A layer of so many neurons. Raises Unsupported."""

@@ -13,6 +13,7 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.torch.arrays import unused_private_bytes
+from snnbench.backends.torch.chunks import ChunkSession
 from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.floor_products import products
 from snnbench.backends.torch.graph import Captured
@@ -83,6 +84,8 @@ class Backend(backends.Backend):
             from snnbench.backends.torch.ranks import RankSession
 
             return RankSession(build, variant, problem, self.device)
+        if problem.case.chunk_steps:
+            return ChunkSession(build, variant, problem, self.device)
         kind = Captured if variant.way == "cuda-graph" else Session
         return kind(build, variant, problem, self.device)
 

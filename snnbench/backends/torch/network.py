@@ -12,6 +12,9 @@ from snnbench.backends.torch.operations import Operations, Step
 from snnbench.cases.case import CONSTANTS, Case
 from snnbench.cases.operations import Integrator, Neurons, Normalisation
 
+Chunk = Callable[[torch.Tensor, Any], tuple[torch.Tensor, Any]]
+"""A function of the input of some steps and of the states before them, to spikes and the states after them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -61,7 +64,8 @@ class Network:
     of the library makes before each pass, outside of the network: it is timed, never compiled. `by_step` says that each
     time step goes through all layers before the next. `recurrent` has for each layer None or what holds the weights of
     its own spikes as `weight`, kept as those of linear layers. `constants` are the tensors that hold the case's trained
-    constants, those of the first layer first, each with the derivative of the constant by its tensor.
+    constants, those of the first layer first, each with the derivative of the constant by its tensor. `chunk` maps the
+    input of some steps and the states that the steps before left, None at first, to spikes and the states they leave.
     """
 
     forward: Callable[[torch.Tensor], torch.Tensor]
@@ -73,6 +77,7 @@ class Network:
     by_step: bool = False
     recurrent: Sequence[Any] = ()
     constants: Sequence[tuple[torch.Tensor, float]] = ()
+    chunk: Chunk | None = None
 
     def without_neurons(self, order: str) -> "Network":
         """The linear layers alone, on inputs in this order of the axes T, B and N: each neuron is the identity.
@@ -94,7 +99,7 @@ class Network:
                 return torch.stack([layers(step) for step in x.unbind(time_axis)], time_axis)
             return layers(x.movedim(neuron_axis, -1)).movedim(-1, neuron_axis)
 
-        return Network(forward, self.linears, self.gain, self.transposed)
+        return Network(forward, self.linears, self.gain, self.transposed, chunk=lambda x, states: (forward(x), states))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,10 @@ class Neuron:
     `recurrent(own)` makes a layer as `layer` does, whose neurons also get their spikes of the step before, through
     `own`, a torch.nn.Linear of [N, N] without a bias. `constants(layer)` are the tensors of a layer that hold the
     case's trained constants, by the constant's name. Each is the constant itself, or comes in a pair with the
-    derivative of the constant by it. `is_fed` says that a DataLoader can feed its network.
+    derivative of the constant by it. `chunk(layer, currents, state)` runs a layer on the next steps of a sequence: it
+    takes their currents, or the input of a joined layer, and the state that the steps before left, None at first, and
+    gives spikes and the state that these steps leave. A state is a tensor or a tuple of tensors. `is_fed` says that a
+    DataLoader can feed its network.
     """
 
     is_fed: ClassVar[bool] = True
@@ -120,17 +128,19 @@ class Neuron:
     joined: Callable[[torch.nn.Linear], Callable[[torch.Tensor], torch.Tensor]] | None = None
     recurrent: Callable[[torch.nn.Linear], Callable[[torch.Tensor], torch.Tensor]] | None = None
     constants: Callable[[Any], Mapping[str, Any]] | None = None
+    chunk: Callable[[Any, torch.Tensor, Any], tuple[torch.Tensor, Any]] | None = None
 
     def stack(self, weights: Sequence[Weights]) -> Network:
         """Linear layers with these weights, each followed by a layer of neurons. Raises Unsupported."""
         linears = [layer.linear(self.gain) for layer in weights]
         own = [layer.own(self.gain) for layer in weights]
-        layers, steps = [], list[Callable[[torch.Tensor], torch.Tensor]]()
+        layers, steps, before = [], list[Callable[[torch.Tensor], torch.Tensor]](), []
         for linear, back in zip(linears, own, strict=True):
             is_joined = self.joined is not None and back is None
             apart = linear.out_features, back
             layers.append(self.joined(linear) if self.joined and is_joined else self._layer(*apart))
             steps += [layers[-1]] if is_joined else [linear, layers[-1]]
+            before.append(None if is_joined else linear)
 
         def forward(x: torch.Tensor) -> torch.Tensor:
             for step in steps:
@@ -147,7 +157,22 @@ class Neuron:
             reset=self._reset_of(layers),
             recurrent=own,
             constants=[each if isinstance(each, tuple) else (each, 1.0) for each in ordered],
+            chunk=self._chunk_of(before, layers),
         )
+
+    def _chunk_of(self, before: Sequence[torch.nn.Linear | None], layers: Sequence[Any]) -> Chunk | None:
+        """The stack as a function of a chunk: these layers, each after a linear layer, if it has none of its own."""
+        if (run := self.chunk) is None:
+            return None
+
+        def chunk(x: torch.Tensor, states: Any) -> tuple[torch.Tensor, Any]:
+            left = []
+            for linear, layer, state in zip(before, layers, states or [None] * len(layers), strict=True):
+                x, state = run(layer, x if linear is None else linear(x), state)
+                left.append(state)
+            return x, left
+
+        return chunk
 
     def _layer(self, neurons: int, own: torch.nn.Linear | None) -> Callable[[torch.Tensor], torch.Tensor]:
         """A layer of so many neurons, with their own spikes through `own`, if it is given. Raises Unsupported."""
@@ -211,16 +236,18 @@ class SteppedNeuron:
         linears = [layer.linear(self.gain) for layer in weights]
         layers = [self.step(linear.out_features) for linear in linears]
 
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            states: list[Any] = [None] * len(layers)
-            outputs = []
+        def chunk(x: torch.Tensor, states: Any) -> tuple[torch.Tensor, Any]:
+            states, outputs = list(states or [None] * len(layers)), []
             for spikes in x.unbind(0):
                 for number, (linear, layer) in enumerate(zip(linears, layers, strict=True)):
                     spikes, states[number] = layer(linear(spikes), states[number])
                 outputs.append(spikes)
-            return torch.stack(outputs)
+            return torch.stack(outputs), states
 
-        return Network(forward, linears, self.gain, provider=self.provider, by_step=True)
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            return chunk(x, None)[0]
+
+        return Network(forward, linears, self.gain, provider=self.provider, by_step=True, chunk=chunk)
 
     def alone(self, neurons: int) -> Network:
         """A layer of neurons on currents."""

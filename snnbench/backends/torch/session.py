@@ -24,6 +24,9 @@ from snnbench.cases import recurrence
 from snnbench.cases.answer import Answer, Held, Recording, times
 from snnbench.cases.problem import Graph, Problem
 
+Part = tuple[int, int, int]
+"""The axis of time, the first step and the number of steps of a part of a sequence."""
+
 
 def gradients_of(
     output: torch.Tensor, inputs: Sequence[torch.Tensor], cotangent: torch.Tensor, again: bool = False
@@ -108,12 +111,18 @@ class Session(backends.Session):
 
     def gradients(self, spikes: torch.Tensor, again: bool = False) -> Any:
         """Autograd's gradients for these spikes; their graph is kept if it is needed `again`. Raises Incorrect."""
+        return self.gradients_of_part(spikes, self.wanted, None, again)
+
+    def gradients_of_part(
+        self, spikes: torch.Tensor, wanted: Sequence[torch.Tensor], part: Part | None, again: bool = False
+    ) -> tuple[torch.Tensor, ...]:
+        """Autograd's gradients of `wanted` for the spikes of a part of the steps, or of all. Raises Incorrect."""
         try:
             if not spikes.requires_grad:
                 raise Incorrect("the spikes carry no gradient")
-            return gradients_of(spikes, self.wanted, self._cotangent_of(spikes), again)
+            return gradients_of(spikes, wanted, _part(self._cotangent_of(spikes), part), again)
         except (AttributeError, RuntimeError):
-            self.layout.require(spikes, self.cotangent.shape)  # after the fact: a pass is timed
+            self.layout.require(spikes, _part(self.cotangent, part).shape)  # after the fact: a pass is timed
             raise
 
     def synchronise(self, outputs: Any) -> None:
@@ -301,6 +310,10 @@ class Session(backends.Session):
     def _place(self, array: Any) -> torch.Tensor:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""
         return torch.from_numpy(np.asarray(array)).to(self.device, self.dtype, copy=True)
+
+
+def _part(whole: torch.Tensor, part: Part | None) -> torch.Tensor:
+    return whole if part is None else whole.narrow(*part)
 
 
 def _plain(tensor: Any) -> torch.Tensor:

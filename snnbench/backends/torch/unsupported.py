@@ -11,6 +11,8 @@ FORMATS = ("float32", "float64", "bfloat16", "float16")
 
 def refuse(problem: Problem, variant: Variant) -> None:
     """Refuse a network that PyTorch does not run in the variant's way. Raises Unsupported."""
+    if problem.case.chunk_steps and variant.way == "cuda-graph":
+        raise Unsupported("a sequence in chunks is not captured in a CUDA graph, so far")
     if not isinstance(problem, Graph):
         return
     operations.check(problem, variant, FORMATS)

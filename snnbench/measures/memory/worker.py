@@ -96,7 +96,8 @@ def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, A
     """Bytes around the first `train` or `inference` pass, and the spikes and gradients of that pass.
 
     `peak` excludes parameters, input and cotangent, which existed before and count as `static`. `retained` is the
-    memory that a forward pass leaves alive for the backward pass, with the output spikes.
+    memory that a forward pass leaves alive for the backward pass, with the output spikes; None if no such pass is
+    whole, because the backward pass of a chunk comes before the next chunk.
     """
     session.compile(phase)
     session.synchronise(None)
@@ -108,7 +109,8 @@ def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, A
     spikes, gradients = session.train() if phase == "train" else (session.inference(), None)
     session.synchronise((spikes, gradients))
     peak_bytes, device_after = resident().peak_bytes, backend.device_bytes()
-    retained_bytes, device_retained_bytes = _retained(session, backend) if phase == "train" else (None, None)
+    keeps = phase == "train" and session.retains
+    retained_bytes, device_retained_bytes = _retained(session, backend) if keeps else (None, None)
     grown = _growth(session, backend, phase)
     result: dict[str, Any] = {
         "phase": phase,

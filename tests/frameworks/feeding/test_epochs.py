@@ -94,7 +94,8 @@ def test_loss_that_overflows_is_named(tmp_path: Path) -> None:
 def test_scaled_neuron_learns_the_same(tmp_path: Path) -> None:
     """A library that takes its current ten times as large has weights ten times as large, and steps of that size."""
     scaled = LOOP.replace(
-        "def layer(current, own=None):\n", "def layer(current, own=None):\n        current = current / 8\n"
+        "def layer(current, own=None, carried=None):\n",
+        "def layer(current, own=None, carried=None):\n        current = current / 8\n",
     ).replace("Neuron(lambda neurons: layer,", "Neuron(lambda neurons: layer, gain=8.0,")
     assert scaled.count("/ 8") == scaled.count("gain=8.0") == 1
     plain, other = (
@@ -121,8 +122,8 @@ def test_neuron_that_lies_while_it_is_timed_is_incorrect(
     """The neuron is honest in the exam, in the layerwise check and in the loop over the reference's batches."""
     statement, complaint = LIES[lie]
     lying = LOOP.replace(
-        "def layer(current, own=None):\n",
-        "def layer(current, own=None):\n"
+        "def layer(current, own=None, carried=None):\n",
+        "def layer(current, own=None, carried=None):\n"
         "        CALLS[0] += 1\n"
         "        current = current.clone()\n"
         f"        if TIMED:\n            {statement}\n",
@@ -183,8 +184,8 @@ def test_wrong_neuron_fails_the_exam(tmp_path: Path) -> None:
 def test_neuron_that_is_wrong_beyond_the_exam_is_named(tmp_path: Path) -> None:
     """A current that is a thousandth too small, but not in the exam, which has another width."""
     wrong = LOOP.replace(
-        "    def layer(current, own=None):\n",
-        "    def layer(current, own=None):\n        current = current * (0.999 if case.width == 32 else 1)\n",
+        "own=None, carried=None):\n",
+        "own=None, carried=None):\n        current = current * (0.999 if case.width == 32 else 1)\n",
     )
     reply = reply_to(tmp_path, SMALL, wrong, ("epoch",))
     assert reply.outcome and reply.outcome.kind == "incorrect"

@@ -80,7 +80,8 @@ def test_honest_network_is_exact(tmp_path: Path, case: network.Case) -> None:
 def gained() -> str:
     """The loop in plain torch, of a library whose neuron divides its current by 3."""
     source = LOOP.replace(
-        "def layer(current, own=None):\n", "def layer(current, own=None):\n        current = current / 3\n"
+        "def layer(current, own=None, carried=None):\n",
+        "def layer(current, own=None, carried=None):\n        current = current / 3\n",
     )
     return source.replace("Neuron(lambda neurons: layer,", "Neuron(lambda neurons: layer, gain=3.0,")
 

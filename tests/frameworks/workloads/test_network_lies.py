@@ -20,7 +20,7 @@ MIDDLE = 10
 
 def lying(site: int, *changes: str) -> str:
     """The loop in plain torch, with texts replaced (old, new, ...) at a site of networks larger than the exam."""
-    head, _, body = LOOP.partition("    def layer(current, own=None):\n")
+    head, _, body = LOOP.partition("    def layer(current, own=None, carried=None):\n")
     honest, _, _ = body.partition("    return Neuron(")
     wrong = honest
     for old, new in zip(changes[::2], changes[1::2], strict=True):

@@ -44,13 +44,16 @@ def test_network_under_autocast_is_equivalent(tmp_path: Path, normalisation: Any
 def test_neuron_that_leaves_autocast_is_equivalent(tmp_path: Path) -> None:
     """A library that emits float32 spikes runs under autocast, which rounds them for the next product."""
     source = LOOP.replace(
-        "def layer(current, own=None):\n", "def layer(current, own=None):\n        current = current.float()\n"
+        "def layer(current, own=None, carried=None):\n",
+        "def layer(current, own=None, carried=None):\n        current = current.float()\n",
     )
     reply = reply_to(tmp_path, source, RESNET.with_(dtype="bfloat16", width=8, beta=0.875), variant="amp")
     assert reply.outcome and reply.outcome.verdict == "equivalent", reply.outcome
 
 
-HEAD, _, _ = LOOP.replace("import Neuron", "import SteppedNeuron").partition("    def layer(current, own=None):\n")
+HEAD, _, _ = LOOP.replace("import Neuron", "import SteppedNeuron").partition(
+    "    def layer(current, own=None, carried=None):\n"
+)
 STEPPED = (
     HEAD
     + """    def step(x, v):
