@@ -46,6 +46,7 @@ DEVICES = {
 }
 WAYS = {"cuda-graph": "cuda"}
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
+CHUNKS = True
 SYNAPTIC = {
     "cpu": ("subtract", "zero", "subtract-detached", "zero-attached"),
     "torch": ("subtract", "zero", "subtract-detached", "zero-attached"),
@@ -128,4 +129,5 @@ def neuron(case, variant):
         provider=provider,
         joined=lambda linear: partial(kernels.linear_lif, weight=linear.weight, bias=linear.bias, **options),
         recurrent=recurrent,
+        chunk=lambda layer, x, potential: layer(x, potential=potential, return_potential=True),
     )

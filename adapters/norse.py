@@ -49,6 +49,7 @@ RESETS = {
 SYNAPTIC = {"lif": ("zero-attached",), "lift": ("zero-attached",)}
 RECURRENT = {"box": ("zero",)}
 TRAINED = {"box": ("threshold",)}
+CHUNKS = {"box": True, "lif": True, "lift": True}
 DEVIATION = {"defaults": "the synapse keeps 0.8 of its current per step; a tenth of the current charges the membrane"}
 COMPILES = {"compile-cell": True}
 WAYS = ("compile", "cuda-graph", "amp")
@@ -96,6 +97,11 @@ def neuron(case, variant):
         "lif": lambda neurons: first_output(norse.LIF(p=current_based(case), dt=DT)),
         "integral": lambda neurons: integral(case),
     }
+    if case.chunk_steps:
+        gain = 1 / (1 - case.beta)
+        if variant == "lif":
+            return Neuron(lambda neurons: norse.LIF(p=current_based(case), dt=DT), gain, chunk=norse.LIF.__call__)
+        return Neuron(lambda neurons: norse.Lift(box_cell(case)), gain, chunk=next_steps)
     if case.trained_constants:
         require(case, "this adapter trains the constants of LIFBoxCell, not of LIFRecurrent", is_recurrent=False)
         training = partial(box_of_own_threshold, case)
@@ -110,8 +116,14 @@ def build(case, weights, variant):
     if variant != "lift":
         return one_neuron.stack(weights)
     linears = [layer.linear(one_neuron.gain) for layer in weights]
-    network = norse.SequentialState(*[module for linear in linears for module in (linear, cell(case))])
-    return Network(first_output(norse.Lift(network)), linears, one_neuron.gain, by_step=True)
+    network = norse.Lift(norse.SequentialState(*[module for linear in linears for module in (linear, cell(case))]))
+    chunk = partial(next_steps, network)
+    return Network(first_output(network), linears, one_neuron.gain, by_step=True, chunk=chunk)
+
+
+def next_steps(lifted, x, state):
+    """The next steps of a sequence, from the state that the steps before left."""
+    return lifted((x, state))
 
 
 def recurrent(case, weights, box):

@@ -46,6 +46,7 @@ SYNAPTIC = {"default": ("subtract", "zero", "subtract-detached")}
 RECURRENT = {"default": ("subtract", "zero", "subtract-detached")}
 TRAINED = {"default": ("beta",)}
 OWN_DECAYS = {"default": True}
+CHUNKS = {"default": True}
 RESETS = {
     "default": "MembraneReset, the reset to zero, is detached",
     "exodus": "EXODUS subtracts, with the gradient attached",
@@ -137,7 +138,16 @@ def neuron(case, variant):
 
     provider = "exodus" if variant == "exodus" else "torch"
     constants = (lambda layer: {"beta": layer.alpha_mem}) if case.trained_constants else None
-    return Neuron(layer, gain, provider, reset=Neurons.reset_states, recurrent=recurrent, constants=constants)
+    return Neuron(
+        layer, gain, provider, reset=Neurons.reset_states, recurrent=recurrent, constants=constants, chunk=next_steps
+    )
+
+
+def next_steps(lif, current, potential):
+    """The next steps of a sequence, from the potential that the steps before left."""
+    if potential is not None:
+        lif.v_mem = potential
+    return lif(current), lif.v_mem
 
 
 def slope_at(case, distance):

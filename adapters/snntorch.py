@@ -51,6 +51,7 @@ RESETS = {
 SYNAPTIC = {"unbind": ("zero-attached",)}
 RECURRENT = {"unbind": ("zero-attached",)}
 OWN_DECAYS = {"unbind": True, "index": True, "step": True}
+CHUNKS = {"unbind": True, "step": True}
 TRAINED = {"unbind": ("beta", "threshold"), "index": ("beta", "threshold")}
 DEVIATION = {
     "leaky-parallel": "potentials below 0 are clipped by nn.RNN's ReLU",
@@ -89,6 +90,8 @@ def neuron(case, variant):
             return layer
 
         return Neuron(training, constants=lambda layer: layer.constants)
+    if case.chunk_steps:
+        return Neuron(lambda neurons: leaky(case, variant), chunk=next_steps)
     return Neuron(lambda neurons: loop(leaky(case, variant)), recurrent=lambda own: recurrent(case, own))
 
 
@@ -187,6 +190,15 @@ def looped(neuron, one_step=None):
         return torch.stack(spikes)
 
     return layer
+
+
+def next_steps(neuron, current, potential):
+    """The next steps of a sequence, from the potential that the steps before left."""
+    potential, spikes = neuron.reset_mem() if potential is None else potential, []
+    for x in current.unbind(0):
+        spike, potential = neuron(x, potential)
+        spikes.append(spike)
+    return torch.stack(spikes), potential
 
 
 def compiled_loop(neuron):

@@ -66,6 +66,7 @@ EXACT = {
 SYNAPTIC = {"auto": ("subtract", "zero", "subtract-detached", "zero-attached")}
 RECURRENT = {"auto": ("subtract", "zero", "subtract-detached", "zero-attached")}
 TRAINED = {"auto": ("beta",)}
+CHUNKS = {"auto": True, "old-torch": True}
 RESETS = {"psn": "PSN has no reset", "sliding-psn": "SlidingPSN has no reset"}
 DEVIATION = {"defaults": "tau = 2: each step halves the potential and adds half of the input; sigmoid surrogate"}
 COMPILES = {"compile-cell": True}
@@ -151,7 +152,16 @@ def neuron(case, variant):
         held = {"constants": lambda layer: {"beta": (getattr(layer, "node", layer).w, by_weight)}}
         return Neuron(layer, provider=provider, reset=functional.reset_net, recurrent=recurrent, **held)
     block = (lambda linear: checkpointed(torch.nn.Sequential(linear, node()))) if variant == "memopt" else None
-    return Neuron(layer, provider=provider, reset=functional.reset_net, joined=block, recurrent=recurrent)
+    return Neuron(
+        layer, provider=provider, reset=functional.reset_net, joined=block, recurrent=recurrent, chunk=next_steps
+    )
+
+
+def next_steps(node, current, potential):
+    """The next steps of a sequence, from the potential that the steps before left."""
+    if potential is not None:
+        node.v = potential
+    return node(current), node.v
 
 
 def parametric(case, options):

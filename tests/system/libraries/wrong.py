@@ -18,7 +18,9 @@ class Edit:
 
 
 EDITS = {
-    "norse-without-lift": Edit("norse", "box", "norse.Lift(box_cell(case))", "box_cell(case)"),
+    "norse-without-lift": Edit(
+        "norse", "box", "first_output(norse.Lift(box_cell(case)))", "first_output(box_cell(case))"
+    ),
     "norse-default-synapse": Edit(
         "norse",
         "lif",
