@@ -83,7 +83,7 @@ def test_exam_has_every_variant_in_every_profile_and_depth(adapters: dict[str, A
     sat = {
         (w.library, w.variant, w.case.profile, w.case.sites)
         for w in common
-        if w.case.time_steps == 50 and w.case.workload == "linear_lif"
+        if w.case.time_steps == 50 and w.case.workload == "linear_lif" and not w.case.chunk_steps
     }
     contenders = [(found.name, name) for found in adapters.values() for name in found.variants]
     plain = [(library, name) for library, name in contenders if name not in ("compile", "amp", "defaults")]
@@ -98,6 +98,10 @@ def test_exam_has_every_variant_in_every_profile_and_depth(adapters: dict[str, A
     expected |= {(*each, "subtract", 2) for each in compiled}
     expected |= {(*each, p, 1) for each in compiled for p in ("zero", "subtract-detached", "zero-attached")}
     assert sat == expected
+    declared = {name: {each: v for each, v in found.variants.items() if v.chunks} for name, found in adapters.items()}
+    carrying = {(name, each) for name, some in declared.items() for each, v in some.items() if v.exact and not v.way}
+    on_cpu = {(name, each) for name, each in carrying if "cpu" in declared[name][each].devices}
+    assert {(w.library, w.variant) for w in common if w.case.chunk_steps} == on_cpu
     short = [(w.library, w.variant) for w in common if w.case.time_steps < 50 and w.case.workload == "linear_lif"]
     unrolled |= {each for each in contenders if each[1] == "compile"}
     assert sorted(short) == sorted(unrolled), "once each: it takes long"

@@ -74,6 +74,15 @@ def test_each_library_is_exact_in_its_declared_profiles_only(exam: list[Record],
         assert len(profiles) == (len(declared[name].exact) if name.startswith("torch-compile/") else 1), name
 
 
+@pytest.mark.parametrize("carried", [True, False])
+def test_sequence_in_chunks_is_exact_where_it_is_declared(
+    carried: bool, exam: list[Record], adapters: dict[str, Adapter]
+) -> None:
+    chunked = [one for one in exam if one.case.chunk_steps and one.case.carried_gradient is carried]
+    declared = {name: set(v.exact) for _, name, v in here(adapters) if v.chunks and v.exact and not v.way}
+    assert by_contender(chunked, "exact") == declared
+
+
 def test_16_bits_are_equivalent_and_never_exact(exam: list[Record], adapters: dict[str, Adapter]) -> None:
     equivalent = by_contender(exam, "equivalent")
     own = {"torch-loop/unbind", "jax-scan", "spikingjelly/auto", "spyx/linear-outside", "spyx/run"}
@@ -125,7 +134,8 @@ def test_exact_contender_has_spikes_and_gradients_compared(exam: list[Record], a
     assert len(measured) > 60
     for record in measured:
         checks = record.checks
-        assert checks["exam-1"]["compared"] == 3 * 8 * 5 * 37
+        steps = 6 if record.case.chunk_steps else 8
+        assert checks["exam-1"]["compared"] == 3 * steps * 5 * 37
         assert checks["exam-1"]["differing"] == 0
         if adapters[record.library].variants[record.variant].inference_only:
             assert record.outcome.inference_only and "spot-train" not in checks
