@@ -238,30 +238,37 @@ def sparse() -> str:
 def long() -> str:
     """Training passes and peak memory of long sequences."""
     rows = []
-    for profile in ("subtract", "none"):
-        found = {
-            (result.contender, case.time_steps): result
-            for case, results in ranked("long", profile)
-            for result in results
-        }
-        steps = sorted({each for _, each in found})
-        for name in sorted({name for name, _ in found}, key=lambda name: time_ns(found[name, steps[0]])):
+    for profile in ("subtract", "zero", "none"):
+        found: dict[tuple[str, str], dict[int, Result]] = {}
+        for case, results in ranked("long", profile):
+            for result in results:
+                found.setdefault((_in_chunks(case), result.contender), {})[case.time_steps] = result
+        for (chunks, name), by_steps in sorted(
+            found.items(), key=lambda one: (one[0][0], time_ns(one[1][min(one[1])]))
+        ):
             cells = [""] * 6
             for place, count in enumerate((1000, 4000, 16000)):
-                if (result := found.get((name, count))) is not None:
+                if (result := by_steps.get(count)) is not None:
                     peak = result.summaries.get(("train", "host_peak"))
                     cells[place] = f"{peak.median / MIB:.0f}" if peak else "-"
                     cells[3 + place] = f"{time_ns(result) / 1e6:.0f}"
-            rows.append([profile, name, *cells])
+            rows.append([profile + chunks, name, *cells])
         if profile == "none":
-            fastest = min(time_ns(result) for (_, count), result in found.items() if count == 4000)
-            require(time_ns(found["jax-scan", 4000]) == fastest, "No parallel scan is ahead of the plain loop of JAX.")
+            fastest = min(time_ns(by_steps[4000]) for by_steps in found.values())
+            loop_ns = time_ns(found["", "jax-scan"][4000])
+            require(loop_ns == fastest, "No parallel scan is ahead of the plain loop of JAX.")
     columns = [
         "profile",
         "contender",
         *(f"{what} T={steps}" for what in ("MiB", "ms") for steps in (1000, 4000, 16000)),
     ]
     return markdown.table(Table(columns, rows, texts=2)) + source(newest("long"))
+
+
+def _in_chunks(case: Case) -> str:
+    """`, chunks of 250 steps, cut`; nothing for a whole sequence."""
+    cut = ", cut" if case.cuts_gradient else ""
+    return f", chunks of {case.chunk_steps} steps{cut}" if case.chunk_steps else ""
 
 
 def indexing() -> str:
