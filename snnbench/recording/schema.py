@@ -72,7 +72,7 @@ class CheckDocument(TypedDict):
     unexplained: NotRequired[Count]
     first_wrong: NotRequired[str]
     rate: NotRequired[Ratio]
-    rates: NotRequired[dict[Name, Ratio]]
+    rates: NotRequired[dict[str, Ratio]]
     expected_rate: NotRequired[Ratio | None]
     allowed: NotRequired[Count]
     gradient_errors: dict[str, Ratio]

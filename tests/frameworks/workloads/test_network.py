@@ -18,6 +18,7 @@ from snnbench.backends.torch import operations as modules
 from snnbench.cases.operations import Convolution, Neurons
 from snnbench.cases.outcome import Outcome
 from snnbench.proof.tolerance import RATE_WINDOW
+from snnbench.recording import schema
 from snnbench.worker import floor
 from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import Measure, Reply
@@ -70,6 +71,7 @@ def reply_to(
 def test_honest_network_is_exact(tmp_path: Path, case: network.Case) -> None:
     reply = reply_to(tmp_path, LOOP, case)
     assert reply.outcome == Outcome(status="measured", verdict="exact")
+    assert schema.complaint("reply", reply.as_dict()) is None
     check = reply.checks["spot-train"]
     assert check["compared"] == case.updates and check["unexplained"] == 0
     parameters = sum(len(operation.parameters) for operation in network.parts(case).operations)
