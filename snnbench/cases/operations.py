@@ -124,16 +124,19 @@ class Convolution(Operation):
         return [gradient, cotangent.sum(axes)] if self.biased else [gradient]
 
     def gradient_sizes(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[float]:
-        """The largest norm of each sum over the first images, of any number.
+        """The largest norm of each sum over some images: over the first ones, or over the first of groups j, j + d, ...
 
         A normalisation of the batch after the convolution makes the images cancel, so sums of fewer of them are larger.
+        A program whose batch comes first adds up all steps of a sample, which are alike, before the next sample's.
         """
         largest = [0.0 for _ in self.parameters]
-        totals: list[Array | float] = [0.0 for _ in self.parameters]
-        for image in range(len(cotangent)):
-            gradients = self.gradients([entering[0][image : image + 1]], parameters, cotangent[image : image + 1])
-            totals = [total + gradient for total, gradient in zip(totals, gradients, strict=True)]
-            largest = [max(size, float(np.linalg.norm(total))) for size, total in zip(largest, totals, strict=True)]
+        images = len(cotangent)
+        for groups in (count for count in range(2, images + 1) if images % count == 0):
+            totals: list[Array | float] = [0.0 for _ in self.parameters]
+            for first in range(groups):
+                gradients = self.gradients([entering[0][first::groups]], parameters, cotangent[first::groups])
+                totals = [total + gradient for total, gradient in zip(totals, gradients, strict=True)]
+                largest = [max(size, float(np.linalg.norm(total))) for size, total in zip(largest, totals, strict=True)]
         return largest
 
     def _shifted(self, padded: Array) -> Iterator[tuple[Any, Array]]:
