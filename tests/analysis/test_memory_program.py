@@ -10,9 +10,9 @@ TIMES = [timed("a", trial, train=2.0) for trial in range(3)]
 
 def test_slower_program_is_said() -> None:
     slow, alike, old = weighed("a"), weighed("a"), weighed("a")
-    slow.memory["passes_ns"] = [30_000_000, 26_000_000]
-    alike.memory["passes_ns"] = [90_000_000, 24_000_000]
-    said = "memory is of another program: its passes take 13 times as long"
+    slow.memory["passes_ns"] = [50_000_000, 42_000_000]
+    alike.memory["passes_ns"] = [90_000_000, 40_000_000]
+    said = "memory is of another program: its passes take 21 times as long"
     assert list(memory_program.complaints([*TIMES, slow])) == [(slow, said)]
     assert not [*memory_program.complaints([*TIMES, alike, old]), *memory_program.complaints([slow])]
     (result,) = results_by_case([*TIMES, slow])[CASE]

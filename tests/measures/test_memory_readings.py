@@ -25,6 +25,7 @@ class Pass:
     events: list[str] = field(default_factory=list)
     in_use: int = 500
     pending: int = 0
+    retains: bool = True
 
     def compile(self, phase: str) -> None:
         self.events.append(f"compile {phase}")

@@ -104,8 +104,8 @@ def test_text_of_a_stranger_stays_text(files: dict[str, bytes]) -> None:
         assert not {"..", "."} & set(Path(address).parts) and not address.startswith("/")
 
 
-def test_first_page_has_the_newest_answer_of_each_question(files: dict[str, bytes]) -> None:
-    text = files["index.html"].decode()
+def test_page_of_questions_has_the_newest_answer_of_each(files: dict[str, bytes]) -> None:
+    text = files["questions.html"].decode()
     assert "x floor" not in text, "no number compares libraries on different work"
     assert "Which library is fast?" in text and "All do the same work" not in text
     assert "a laptop, 2026-11-22" in text and "a laptop, 2026-11-20" not in text

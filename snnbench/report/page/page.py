@@ -66,8 +66,8 @@ def document(title: str, parts: Sequence[Part], crumbs: Sequence[tuple[str, str]
         _template().render(
             title=title,
             version=snnbench.__version__,
-            policy=_policy(scripts),
-            style=Markup(_style()),
+            policy=policy(scripts),
+            style=Markup(css()),
             parts=parts,
             crumbs=crumbs,
             any_chart=bool(drawn),
@@ -108,7 +108,7 @@ def _template() -> Any:
     return environment.get_template("page.html")
 
 
-def _policy(scripts: Iterable[str]) -> str:
+def policy(scripts: Iterable[str]) -> str:
     """The Content-Security-Policy: it allows these scripts and inline styles only."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts if script]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
@@ -116,7 +116,8 @@ def _policy(scripts: Iterable[str]) -> str:
 
 
 @cache
-def _style() -> str:
+def css() -> str:
+    """The rules and colours of every page, light and dark."""
     from snnbench.report.charts import style
 
     rules = {

@@ -85,7 +85,7 @@ class Catalogue:
     def entries(self) -> list[Entry]:
         """Every result with a verdict or a failure, of the newest recording first, and of unfinished ones last."""
         entries = []
-        for recording in (each for each in self._preferred if not each.sides):
+        for recording in (each for each in self.preferred if not each.sides):
             phase = next(iter(headline(recording.records)), "")
             records: dict[tuple[Case, str], list[Record]] = {}
             for record in recording.records:
@@ -122,7 +122,7 @@ class Catalogue:
         return {recording.name: " ".join(answer.summary(find(recording))) for recording in self.recordings}
 
     @property
-    def _preferred(self) -> list[Recording]:
+    def preferred(self) -> list[Recording]:
         """The newest first, and unfinished ones, which show a part of the work, last."""
         return sorted(self.recordings, key=lambda each: each.unfinished)
 
@@ -130,7 +130,7 @@ class Catalogue:
     def latest(self) -> list[Recording]:
         """The newest recording of each question on each model of machine; an unfinished one if there is no other."""
         newest: dict[tuple[str, str], Recording] = {}
-        for recording in self._preferred:
+        for recording in self.preferred:
             newest.setdefault((question(recording), model(recording)), recording)
         return list(newest.values())
 

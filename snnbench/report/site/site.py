@@ -12,12 +12,12 @@ from snnbench.report import tidy
 from snnbench.report.page import page as documents
 from snnbench.report.page.citation import measured
 from snnbench.report.section import Section
-from snnbench.report.site import history
+from snnbench.report.site import explorer_page, history
 from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed
 from snnbench.report.site.cell_page import cell
-from snnbench.report.site.first_page import first, results
 from snnbench.report.site.library_page import library
 from snnbench.report.site.page import Page
+from snnbench.report.site.questions_page import questions, results
 
 HOME = "snnbench"
 File = tuple[str, bytes]
@@ -29,7 +29,7 @@ def write(catalogue: Catalogue, folder: Path, each: Callable[[int, int], None] =
 
     Files that are there already and not of this site stay, so the address of a cell outlives its recording.
     """
-    pages_ = 2 + len(catalogue.by_library) + len(catalogue.by_cell) + len(catalogue.recordings)
+    pages_ = 3 + len(catalogue.by_library) + len(catalogue.by_cell) + len(catalogue.recordings)
     done = count = 0
     for address, content in files(catalogue):
         path = folder / address
@@ -43,7 +43,8 @@ def write(catalogue: Catalogue, folder: Path, each: Callable[[int, int], None] =
 
 def files(catalogue: Catalogue) -> Iterator[File]:
     """Every file of the site."""
-    yield from _page(first(catalogue))
+    yield "index.html", explorer_page.html(catalogue).encode()
+    yield from _page(questions(catalogue))
     yield from _page(results(catalogue))
     steps = history.steps(catalogue)
     for name in catalogue.by_library:
@@ -70,8 +71,7 @@ def _recording(recording: Recording) -> Iterator[File]:
 def _page(page: Page) -> Iterator[File]:
     """A page, and the tidy data of the results that it shows."""
     crumbs = [(HOME, f"{page.root}index.html"), ("all results", f"{page.root}results.html")]
-    is_first = page.address == "index"
-    text = documents.document(page.title, [documents.Part(page.sections)], [] if is_first else crumbs)
+    text = documents.document(page.title, [documents.Part(page.sections)], crumbs)
     yield f"{page.address}.html", text.encode()
     if page.entries:
         yield from _data(page.address, _rows(page.entries))

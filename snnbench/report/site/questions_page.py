@@ -1,4 +1,4 @@
-"""The first page of the site, and the page of every result."""
+"""The page of questions, and the page of every result."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from snnbench.report.site import tables
 from snnbench.report.site.catalogue import Catalogue, Entry, asks, file_name
 from snnbench.report.site.page import Page, files, neuron
 
-TITLE = "Spiking-network libraries, on the same work"
+TITLE = "Questions, answers and recordings"
 SCHEMAS = (("schema of records", "schemas/record.json"), ("schema of tidy data", "schemas/tidy.json"))
 
 
-def first(catalogue: Catalogue) -> Page:
-    """The first page: the newest answer to each question on each machine, the libraries, the neuron, all recordings."""
-    questions = [_question(catalogue, name) for name in catalogue.by_question]
+def questions(catalogue: Catalogue) -> Page:
+    """The newest answer to each question on each machine, the libraries, the neuron, all recordings."""
+    answered = [_question(catalogue, name) for name in catalogue.by_question]
     rows = [[name, *_reach(entries)] for name, entries in catalogue.by_library.items()]
     targets = [f"libraries/{file_name(name)}.html" for name in catalogue.by_library]
     libraries = Section(
@@ -31,7 +31,7 @@ def first(catalogue: Catalogue) -> Page:
         tables=[Table(["page", "rows"], [["All results", str(len(catalogue.entries))]], targets=["results.html"])],
         files=[("tidy data as JSON", "results.json"), ("as Parquet", "results.parquet"), *SCHEMAS],
     )
-    return Page("index", TITLE, [*questions, whole, libraries, neuron()])
+    return Page("questions", TITLE, [*answered, whole, libraries, neuron()])
 
 
 def results(catalogue: Catalogue) -> Page:

@@ -1,0 +1,47 @@
+"""The first page of the site as one HTML file: its choices, one chart and one table, drawn by a script within it."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import snnbench
+from snnbench.report.page import page as documents
+from snnbench.report.site import explorer_data as data
+from snnbench.report.site.catalogue import Catalogue, file_name
+
+FOLDER = Path(__file__).parent / "explorer"
+TITLE = "Which spiking-network library is fastest for your network?"
+SAME = ("exact", "equivalent")
+
+
+def html(catalogue: Catalogue) -> str:
+    """The page. It links to the other pages of the site."""
+    from markupsafe import Markup
+
+    script = (FOLDER / "explorer.js").read_text(encoding="utf-8")
+    style = f"{documents.css()}\n{(FOLDER / 'explorer.css').read_text(encoding='utf-8')}"
+    ways = [("Every result in one table", "results.html"), ("Questions, answers and recordings", "questions.html")]
+    ways += [(name, f"libraries/{file_name(name)}.html") for name in catalogue.by_library]
+    return str(
+        _template().render(
+            title=TITLE,
+            version=snnbench.__version__,
+            policy=documents.policy([script]),
+            style=Markup(style),
+            choices=data.CHOICES,
+            libraries=len(catalogue.by_library),
+            cells=f"{len({entry.name for entry in catalogue.entries if entry.result.verdict in SAME}):,}",
+            ways=ways,
+            data=Markup(documents.inlined(data.document(catalogue))),
+            script=Markup(script),
+        )
+    )
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined)
+    environment.trim_blocks = True
+    return environment.get_template("explorer.html")
