@@ -136,7 +136,7 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, lay
     counted = case.is_exact_format and case.sites == 1
     if counted and check["differing"] > max(allowed_differences(check["compared"]), check.get("allowed", 0)):
         yield f"{check['differing']} of {check['compared']} spikes differ"
-    low, high = RATE_WINDOW
+    low, high = case.QUIETEST, RATE_WINDOW[1]
     if ending.own_rule is None and not low <= check["rate"] <= high:
         yield f"{check['rate']:.3g} spikes per step, outside the window {low} to {high}"
     exam, errors = name.startswith("exam"), check["gradient_errors"]

@@ -52,6 +52,7 @@ class Case(case.Case):
     SAMPLES: ClassVar[str] = "samples"
     IN_KIND: ClassVar[tuple[str, ...]] = ("graph", "dt")
     DRIVEN_BY: ClassVar[tuple[str, ...]] = ("input_rate", "amplitude")
+    QUIETEST: ClassVar[float] = lif.Site.QUIETEST
     beta: ClassVar[float] = 0.0  # type: ignore[misc]  # the graph has the neurons
     threshold: ClassVar[float] = THRESHOLD  # type: ignore[misc]
 
