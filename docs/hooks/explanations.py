@@ -45,9 +45,9 @@ LENZ = {
 
 
 def span(values: Iterable[float], digits: int = 2) -> str:
-    """The least and the largest of these numbers."""
+    """The least and the largest of these numbers, or one number if they are written alike."""
     ordered = sorted(values)
-    return f"{ordered[0]:.{digits}f} to {ordered[-1]:.{digits}f}"
+    return " to ".join(dict.fromkeys(f"{each:.{digits}f}" for each in (ordered[0], ordered[-1])))
 
 
 def percent(share: float) -> str:
@@ -119,19 +119,32 @@ def network() -> dict[str, str]:
 
 
 def sew() -> dict[str, str]:
-    """Training times of a SEW-ResNet18: over the floor, and over the plain loop."""
-    known = results("2026-11-30_sew_epyc-2cpu")
+    """Training times of a SEW-ResNet18."""
+    return _of_network("2026-11-30_sew_epyc-2cpu")
+
+
+def spikformer() -> dict[str, str]:
+    """Training times of a small Spikformer."""
+    return _of_network("2026-11-30_spikformer_epyc-2cpu")
+
+
+def _of_network(name: str) -> dict[str, str]:
+    """Training times of a network over the floor and over the plain loop, and those of SpikingJelly in milliseconds."""
+    known = results(name)
     require(exact(known), "exact at every site")
     loops = {case: time_ns(result) for (case, contender), result in known.items() if contender == "torch-loop/unbind"}
     over_loop = {key: time_ns(result) / loops[key[0]] for key, result in known.items()}
     fused = [ratio for (_, contender), ratio in over_loop.items() if contender == "fused/cpu"]
-    others = [
-        ratio for (_, contender), ratio in over_loop.items() if contender not in ("fused/cpu", "torch-loop/unbind")
-    ]
+    ours = ("fused/cpu", "torch-loop/unbind")
+    others = [ratio for (_, contender), ratio in over_loop.items() if contender not in ours]
     over_floor = [time_ns(result) / result.floors_ns["train"] for result in known.values()]
     library = [time_ns(result) / 1e6 for (_, contender), result in known.items() if contender == "spikingjelly/auto"]
-    of_library = {"library": f"{span(library, digits=0)} ms"}
-    return {"floors": span(over_floor, digits=1), "fused": span(fused), "others": span(others), **of_library}
+    return {
+        "floors": span(over_floor, digits=1),
+        "fused": span(fused),
+        "others": span(others),
+        "library": f"{span(library, digits=0)} ms",
+    }
 
 
 def compiled() -> dict[str, str]:
@@ -376,6 +389,6 @@ def constant() -> dict[str, str]:
 
 
 SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
-    *(depth, network, sew, compiled, fusion, table_1, devices, loading, training, neuron_share, nir, quick),
+    *(depth, network, sew, spikformer, compiled, fusion, table_1, devices, loading, training, neuron_share, nir, quick),
     *(report, errors, races, limit, least_memory, busy, zen_4, streaming, constant),
 )
