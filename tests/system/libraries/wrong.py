@@ -28,8 +28,10 @@ EDITS = {
         "tau_syn_inv=torch.tensor(200.0",
         "zero-attached",
     ),
-    "sinabs-normalised-input": Edit("sinabs", "default", '"norm_input": False', '"norm_input": True'),
-    "sinabs-several-spikes": Edit("sinabs", "default", "activation.SingleSpike", "activation.MultiSpike"),
+    "sinabs-normalised-input": Edit("sinabs", "default", 'tau_mem, "norm_input": False', 'tau_mem, "norm_input": True'),
+    "sinabs-several-spikes": Edit(
+        "sinabs", "default", "spike_fn=activation.SingleSpike", "spike_fn=activation.MultiSpike"
+    ),
     "sinabs-kept-state": Edit("sinabs", "default", "reset=Neurons.reset_states", "reset=Neurons.zero_grad"),
     "snntorch-default-reset": Edit(
         "snntorch", "unbind", 'reset_mechanism="zero"', 'reset_mechanism="subtract"', "zero"
