@@ -120,14 +120,14 @@ class Recording:
 def read(folder: Path) -> Recording:
     """The recording in `folder`, also while it is written. If an attempt has two records, the later one counts.
 
-    Only records of a contender's latest adapter file and environment count: earlier measurements are stale.
+    Only records of a contender's latest adapter file and environment in a workload count: earlier ones are stale.
     """
     if folder.name == RECORDS and folder.is_file():  # the file that a shell completes to
         folder = folder.parent
     if not (folder / RECORDS).is_file():
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
     by_cell: dict[str, dict[int, Record]] = {}
-    latest: dict[tuple[str, str, str, bool], tuple[str, str]] = {}
+    latest: dict[tuple[str, str, str, str, bool], tuple[str, str]] = {}
     failures: dict[tuple[str, int], Record] = {}
     torn = 0
     with _uncollected():
@@ -161,9 +161,13 @@ def read(folder: Path) -> Recording:
     return Recording(folder, config, machine, records, torn, environments, disproved, attempts, exchanges)
 
 
-def _maker(record: Record) -> tuple[str, str, str, bool]:
-    """The contender of a record, and whether it exchanges a NIR graph, which leaves the contender's times alone."""
-    return record.library, record.variant, record.side, record.measure in EXCHANGES
+def _maker(record: Record) -> tuple[str, str, str, str, bool]:
+    """Whose records a later adapter or environment makes stale: those of a contender in a workload.
+
+    A workload may need packages of its own. An exchange of a NIR graph leaves the contender's times alone.
+    """
+    is_exchange = record.measure in EXCHANGES
+    return record.library, record.variant, record.side, record.case.workload, is_exchange
 
 
 def flagged(record: Record, drifted: bool) -> Record:

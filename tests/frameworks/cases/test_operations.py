@@ -177,7 +177,7 @@ def test_sums_that_cancel_have_the_size_of_their_parts() -> None:
     (gradient,) = operation.gradients([twice], parameters, opposite)
     (size,) = operation.gradient_sizes([twice], parameters, opposite)
     (half,) = operation.gradient_sizes([entering], parameters, cotangent)
-    assert np.linalg.norm(gradient) < 1e-12 and size == half > 1
+    assert np.linalg.norm(gradient) < 1e-12 and 1.1 * half > size >= half > 1
     operation, _ = CASES["normalisation"]
     given = drawn("normalisation")
     assert operation.gradient_sizes(*given) == [np.linalg.norm(each) for each in operation.gradients(*given)]
