@@ -99,7 +99,7 @@ def test_missing_recording_and_broken_words_are_errors() -> None:
 
 def test_span_has_the_least_and_the_largest() -> None:
     assert explanations.span([2, 10.004, 0.5]) == "0.50 to 10.00"
-    assert explanations.span([3.25], digits=1) == "3.2 to 3.2"
+    assert explanations.span([3.25], digits=1) == "3.2"
     assert [explanations.percent(share) for share in (0.0005, 0.01, 0.9)] == ["0.05 %", "1 %", "90 %"]
 
 
