@@ -131,12 +131,15 @@ def exchange_cells(works: Sequence[Work], adapters: Mapping[str, Adapter]) -> li
     for work in sorted(works, key=declines):
         if work.case.nir_graph:
             first.setdefault((work.library, work.case.nir_graph), work)
-    return [
+    planned = [
         Cell(work.case, work.library, work.variant, 0, measure)
         for measure in EXCHANGES
         for work in first.values()
         if measure in adapters[work.library].exchanges
     ]
+    for cell in planned:
+        cell.hindrance()  # reads the graph here: h5py has one lock, which a thread of the executor may wait for forever
+    return planned
 
 
 def turns(sides: Sequence[str], seed: str, trial: int) -> Sequence[str]:
