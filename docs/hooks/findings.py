@@ -241,12 +241,12 @@ def long() -> str:
     """Training passes and peak memory of long sequences."""
     rows = []
     for profile in ("subtract", "zero", "none"):
-        found: dict[tuple[str, str], dict[int, Result]] = {}
+        by_contender: dict[tuple[str, str], dict[int, Result]] = {}
         for case, results in ranked("long", profile):
             for result in results:
-                found.setdefault((_in_chunks(case), result.contender), {})[case.time_steps] = result
+                by_contender.setdefault((_in_chunks(case), result.contender), {})[case.time_steps] = result
         for (chunks, name), by_steps in sorted(
-            found.items(), key=lambda one: (one[0][0], time_ns(one[1][min(one[1])]))
+            by_contender.items(), key=lambda one: (one[0][0], time_ns(one[1][min(one[1])]))
         ):
             cells = [""] * 6
             for place, count in enumerate((1000, 4000, 16000)):
@@ -256,8 +256,8 @@ def long() -> str:
                     cells[3 + place] = f"{time_ns(result) / 1e6:.0f}"
             rows.append([profile + chunks, name, *cells])
         if profile == "none":
-            fastest = min(time_ns(by_steps[4000]) for by_steps in found.values())
-            loop_ns = time_ns(found["", "jax-scan"][4000])
+            fastest = min(time_ns(by_steps[4000]) for by_steps in by_contender.values())
+            loop_ns = time_ns(by_contender["", "jax-scan"][4000])
             require(loop_ns == fastest, "No parallel scan is ahead of the plain loop of JAX.")
     columns = [
         "profile",

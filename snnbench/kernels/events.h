@@ -5,13 +5,12 @@
    bands, whose numbers stay in the second cache while all events pass.
 
    How many times as long a training pass takes with dense products (`fused/cpu`), and with the same products in plain
-   PyTorch (`event-driven`): the config `sparse` on 2 cores of an EPYC (Zen 4, AVX-512, gcc 12), the fastest repetition
-   of two processes, beside other work:
+   PyTorch (`event-driven`): medians of the recording 2026-11-30_sparse, on 2 cores of an EPYC with AVX-512:
      spikes                0.1 %    1 %    3 %   10 %   30 %
-     dense, N = 512          6.7    3.9    3.4    1.4    0.7
-     dense, N = 2048        13.6   10.3    6.5    3.2    1.2
-     PyTorch, N = 512       12.4    5.7    7.2    2.8    2.6
-     PyTorch, N = 2048       4.8    4.3    3.3    2.8    1.3 */
+     dense, N = 512          4.9    4.7    3.2    2.1   0.95
+     dense, N = 2048        11.6    7.6    6.0    2.9   0.93
+     PyTorch, N = 512       12.0    9.0    5.9    4.5    3.9
+     PyTorch, N = 2048       4.4    3.6    4.2    3.3    2.9 */
 #ifndef EVENTS_H
 #define EVENTS_H
 #include <stdint.h>

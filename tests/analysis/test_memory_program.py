@@ -12,8 +12,8 @@ def test_slower_program_is_said() -> None:
     slow, alike, old = weighed("a"), weighed("a"), weighed("a")
     slow.memory["passes_ns"] = [50_000_000, 42_000_000]
     alike.memory["passes_ns"] = [90_000_000, 40_000_000]
-    said = "memory is of another program: its passes take 21 times as long"
-    assert list(memory_program.complaints([*TIMES, slow])) == [(slow, said)]
+    complaint = "memory is of another program: its passes take 21 times as long"
+    assert list(memory_program.complaints([*TIMES, slow])) == [(slow, complaint)]
     assert not [*memory_program.complaints([*TIMES, alike, old]), *memory_program.complaints([slow])]
     (result,) = results_by_case([*TIMES, slow])[CASE]
-    assert result.reasons == [said]
+    assert result.reasons == [complaint]
