@@ -13,6 +13,7 @@ from snnbench.report.site import explorer_data as data
 from snnbench.report.site import explorer_page as page
 from snnbench.report.site.catalogue import Catalogue, load
 from tests.hostile import MARK, hostile
+from tests.recordings import recording, trials
 from tests.sample import sample
 from tests.shipped import RESULTS
 from tests.system.test_browser import OVERFLOW, requested_addresses, show
@@ -56,16 +57,25 @@ def test_newest_recording_of_a_case_on_a_machine_is_shown(views: list[data.View]
     assert {view.recording.name for view in views} == {"new", "sweep", "stranger"}
 
 
-def test_ranks_are_those_of_the_command(views: list[data.View], catalogue: Catalogue) -> None:
-    document = data.document(catalogue)
-    for view, shown in zip(views, document["views"], strict=True):
-        baseline = view.recording.baseline or view.recording.records[0].label
-        rankings = rank(view.recording, baseline, Thresholds()).rankings
-        ranked = {each.phase: each for each in rankings if each.case == view.case}
-        entries = ranked[view.ranking.phase].entries
-        assert [(document["words"][row[0]], row[3]) for row in shown["rows"]] == [
-            (entry.contender, entry.rank) for entry in entries
-        ]
+def test_contenders_on_two_sides_of_the_baseline_may_lead_together() -> None:
+    sides = recording(
+        *trials("base", [3.0, 3.02, 2.98, 3.0]),
+        *trials("noisy", [2.3, 3.6, 2.4, 3.4]),
+        *trials("steady", [2.5, 2.51, 2.49, 2.5]),
+        *trials("last", [9.0, 9.1, 8.9, 9.0]),
+        baseline="base",
+    )
+    (ranking,) = rank(sides, "base", Thresholds(), ["train"]).rankings
+    first, second = ranking.entries[:2]
+    assert (first.contender, first.rank, second.contender, second.rank) == ("steady", 1, "noisy", 2)
+    (shown,) = data.document(Catalogue([sides]))["views"]
+    assert shown["tested"] and [row[3] for row in shown["rows"]] == [1, 1, 0, 0]
+
+
+def test_trials_of_one_each_are_no_test() -> None:
+    once = recording(*trials("base", [3.0]), *trials("fast", [1.0]), baseline="base")
+    (shown,) = data.document(Catalogue([once]))["views"]
+    assert not shown["tested"] and [row[3] for row in shown["rows"]] == [1, 0]
 
 
 def test_training_on_a_card_at_a_middle_size_comes_first(views: list[data.View]) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 from snnbench import workloads
 from snnbench.analysis import case_words
 from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.pairs import pairs, slower
 from snnbench.analysis.rank import Entry, Ranking, rank
-from snnbench.analysis.results import Result, results_by_case
+from snnbench.analysis.results import Result, headline, results_by_case
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report import wording
@@ -24,11 +25,20 @@ DIGITS = 5
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One chart: a phase of a case in a recording, ranked; `choices` are its words for CHOICES."""
+    """One chart: a phase of a case in a recording, ranked; `choices` are its words for CHOICES.
+
+    `leaders` are the fastest contender and all that no test calls slower; in one trial each, the fastest only.
+    """
 
     recording: Recording
     ranking: Ranking
     choices: tuple[str, ...]
+    leaders: frozenset[str]
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether a test or a race decided who leads."""
+        return any(entry.rank is not None for entry in self.ranking.entries)
 
     @property
     def case(self) -> Case:
@@ -40,10 +50,10 @@ def views(catalogue: Catalogue) -> list[View]:
     """A view of each phase of each case that was timed, of the newest recording on its machine; A/B tests have none."""
     newest: dict[tuple[Any, ...], View] = {}
     for recording in catalogue.preferred:
-        for ranking in _rankings(recording):
-            view = View(recording, ranking, _choices(recording, ranking))
-            if ranking.entries:
-                newest.setdefault((view.choices, ranking.case), view)
+        rankings = [ranking for ranking in _rankings(recording) if ranking.entries]
+        for ranking, leaders in zip(rankings, _leaders(recording, rankings), strict=True):
+            view = View(recording, ranking, _choices(recording, ranking), leaders)
+            newest.setdefault((view.choices, ranking.case), view)
     return _told_apart(list(newest.values()))
 
 
@@ -52,13 +62,13 @@ def _told_apart(known: list[View]) -> list[View]:
     alike: dict[tuple[str, ...], list[Case]] = {}
     for view in known:
         alike.setdefault(view.choices, []).append(view.case)
-    told = []
+    named_views = []
     for view in known:
         *before, size, neuron, number_format, phase = view.choices
         differing = wording.telling(view.case, alike[view.choices], ())
         words = ", ".join(filter(None, (size, differing)))
-        told.append(replace(view, choices=(*before, words, neuron, number_format, phase)))
-    return told
+        named_views.append(replace(view, choices=(*before, words, neuron, number_format, phase)))
+    return named_views
 
 
 def _rankings(recording: Recording) -> list[Ranking]:
@@ -68,6 +78,21 @@ def _rankings(recording: Recording) -> list[Ranking]:
     names = [record.label for record in recording.records]
     baseline = recording.baseline if recording.baseline in names else names[0]
     return rank(recording, baseline, Thresholds()).rankings
+
+
+def _leaders(recording: Recording, rankings: list[Ranking]) -> Iterator[frozenset[str]]:
+    """The leaders of each ranking. A rank is of one side of the baseline, so the first may lack one that may lead."""
+    fields = [(one.case, one.phase, {entry.contender: entry.side for entry in one.entries}) for one in rankings]
+    raced = headline(recording.records) if recording.is_race else ()
+    for ranking, words in zip(rankings, pairs(fields, "", Thresholds()), strict=True):
+        first, *others = ranking.entries
+        if all(entry.rank is None for entry in ranking.entries):
+            level = []
+        elif ranking.phase in raced:
+            level = [entry for entry in others if entry.rank == 1]
+        else:
+            level = [entry for entry in others if not slower(words, entry.contender, first.contender)]
+        yield frozenset(entry.contender for entry in (first, *level))
 
 
 def _choices(recording: Recording, ranking: Ranking) -> tuple[str, ...]:
@@ -105,6 +130,7 @@ def document(catalogue: Catalogue) -> dict[str, Any]:
                 "floor": _short(floor_ns / MS) if floor_ns else None,
                 "rows": [[number_of(entry.contender), *_row(view, entry, results)] for entry in view.ranking.entries],
                 "apart": [[number_of(name), number_of(reason)] for name, reason in view.ranking.apart],
+                "tested": view.is_tested,
                 "default": view is default,
             }
         )
@@ -123,11 +149,11 @@ def _results(view: View) -> list[Result]:
 
 
 def _row(view: View, entry: Entry, results: dict[str, Result]) -> Iterator[Any]:
-    """Median, its interval, rank, trials, peak, first call, verdict and the name of the cell's page."""
+    """Median, its interval, 1 if it leads, trials, peak, first call, verdict and the name of the page of the cell."""
     result, phase = results[entry.contender], view.ranking.phase
     yield _short(entry.side.summary.median / MS)
     yield [_short(end / MS) for end in entry.interval] if entry.interval else None
-    yield entry.rank
+    yield int(entry.contender in view.leaders)
     yield entry.side.summary.count
     peaks = [result.summaries.get((phase, f"{place}_peak")) for place in ("device", "host")]
     peaks += [each for key, each in result.summaries.items() if key[1] in ("device_peak", "host_peak")]

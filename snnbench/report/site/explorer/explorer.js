@@ -7,7 +7,7 @@ const views = data.views.map((view) => ({ ...view, of: view.of.map(word) }));
 const [selects, answer, source, chart, table, sizes, apart, status] = ["choices", "answer", "source", "chart", "table", "sizes", "apart", "status"]
   .map((id) => document.getElementById(id));
 const COLUMNS = ["library", "ms", "95 % interval", "x fastest", "x floor", "peak MiB", "first call ms", "trials", "verdict"];
-const [NAME, MS, INTERVAL, RANK, TRIALS, PEAK, FIRST, VERDICT, CELL] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+const [NAME, MS, INTERVAL, LEADS, TRIALS, PEAK, FIRST, VERDICT, CELL] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 const SIZE = data.choices.indexOf("size");
 
@@ -43,20 +43,16 @@ const fromAddress = () => {
 
 const toAddress = (view) => `#${new URLSearchParams(data.choices.map((name, place) => [name, view.of[place]]))}`;
 
-const leaders = (view) => {
-  const ranked = view.rows.filter((row) => row[RANK] === 1);
-  return ranked.length ? ranked : view.rows.slice(0, 1);
-};
+const leaders = (view) => view.rows.filter((row) => row[LEADS]);
 
 // Who is fastest, who cannot be told apart, and how far behind the next is.
 const sentence = (view) => {
   const first = leaders(view);
   const next = view.rows.find((row) => !first.includes(row));
-  const isTested = view.rows.some((row) => row[RANK] !== null);
   const [best] = first;
   const behind = next ? ` ${nameOf(next)} takes ${times(next[MS] / best[MS])} as long.` : "";
   if (view.rows.length === 1) return `Only ${nameOf(best)} was timed here: ${short(best[MS])} ms.`;
-  if (!isTested) return `In one trial each, ${nameOf(best)} took the least time, ${short(best[MS])} ms.${behind} One trial shows no spread.`;
+  if (!view.tested) return `In one trial each, ${nameOf(best)} took the least time, ${short(best[MS])} ms.${behind} One trial shows no spread.`;
   if (first.length === 1) return `${nameOf(best)} is fastest, for certain: ${short(best[MS])} ms.${behind}`;
   return `${listed(first.map(nameOf))} cannot be told apart, from ${short(best[MS])} ms on.${behind}`;
 };
@@ -141,7 +137,7 @@ const drawSizes = (view) => {
       const cell = make("td", { textContent: short(row[MS]), title: `${times(row[MS] / best[column])} the fastest` });
       const near = Math.max(0, 1 - Math.log10(row[MS] / best[column]));
       cell.style.setProperty("--near", `${Math.round(45 * near)}%`);
-      if (row[RANK] === 1) cell.classList.add("leads");
+      if (row[LEADS]) cell.classList.add("leads");
       return cell;
     });
     return make("tr", {}, make("th", { scope: "row", textContent: name }), ...cells);
