@@ -19,7 +19,7 @@ NAMES = {
     "speed of the kernels": ("kernels", "limit", "launches", "streaming", "contenders", "memory"),
     "assumptions about a card": ("card",),
     "cost of the harness": ("harness", "cells", "checks", "commands", "page"),
-    "trust in its numbers": ("clock", "lies", "drift", "errors", "race", "slower", "history"),
+    "trust in its numbers": ("clock", "lies", "drift", "errors", "race", "slower", "history", "steps"),
 }
 """The benchmarks by the question that they answer."""
 
