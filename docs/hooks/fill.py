@@ -25,7 +25,7 @@ PART = re.compile(
     re.DOTALL,
 )
 PAGES = sorted(Path(__file__).parents[1].rglob("*.md"))
-SOURCES = (findings.findings, open_neuromorphic.open_neuromorphic, *explanations.SOURCES)
+SOURCES = (findings.findings, open_neuromorphic.open_neuromorphic, reference.notes, *explanations.SOURCES)
 
 
 def filled(markdown: str) -> str:

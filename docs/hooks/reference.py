@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from typer.main import get_command
 
 from snnbench import checking
+from snnbench.adapter import notes as adapter_notes
 from snnbench.adapter.discovery import data_folder, discover
 from snnbench.cases import outcome
 from snnbench.cases.case import PROFILES
@@ -302,6 +303,19 @@ def libraries() -> str:
     """The libraries that have an adapter."""
     rows = ((code(name), adapter.about, ", ".join(map(code, adapter.variants))) for name, adapter in discover().items())
     return table(("library", "description", "variants"), rows)
+
+
+def notes() -> dict[str, str]:
+    """The notes on libraries by their topic: a sentence, or a list of several."""
+    by_topic: dict[str, list[str]] = {}
+    for adapter in discover().values():
+        for note in adapter_notes.notes(adapter):
+            source = f"[{note.source}]({note.link})" if note.link else note.source
+            by_topic.setdefault(note.topic, []).append(f"{note.text.strip()} Source: {source}.")
+    return {
+        topic: "\n".join(f"- {each}" for each in listed) if len(listed) > 1 else listed[0]
+        for topic, listed in by_topic.items()
+    }
 
 
 def exit_codes() -> str:
