@@ -53,8 +53,8 @@ def places(values: Sequence[float]) -> list[int]:
     if ranks.std() == 0:
         return []
     scores = (ranks - ranks.mean()) / ranks.std()
-    found: list[int] = KernelCPD("linear", min_size=SHORTEST).fit_predict(scores[:, None], pen=PENALTY)
-    return found[:-1]
+    ends = KernelCPD("linear", min_size=SHORTEST).fit_predict(scores[:, None], pen=PENALTY)
+    return [int(end) for end in ends[:-1]]
 
 
 def steps(recordings: Sequence[Recording], times: Sequence[Times], timed: Timed, thresholds: Thresholds) -> list[Step]:

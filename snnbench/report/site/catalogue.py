@@ -117,6 +117,14 @@ class Catalogue:
         return groups
 
     @cached_property
+    def alike(self) -> list[list[Recording]]:
+        """The recordings of each question on each model of machine, the newest first, without A/B tests."""
+        groups: dict[tuple[str, str], list[Recording]] = {}
+        for recording in (each for each in self.recordings if not each.sides):
+            groups.setdefault((question(recording), model(recording)), []).append(recording)
+        return list(groups.values())
+
+    @cached_property
     def summaries(self) -> dict[str, str]:
         """The answer of each recording in two to four sentences, by the recording's name."""
         return {recording.name: " ".join(answer.summary(find(recording))) for recording in self.recordings}

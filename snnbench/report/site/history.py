@@ -1,7 +1,10 @@
-"""The history of a library: how its times changed from one recording to the next of the same question and machine."""
+"""The history of a library: how its times changed in recordings of the same question on the same model of machine.
+
+Of few recordings each is compared with the one before it; many of them show steps (steps.py).
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,20 +14,21 @@ from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.compare import compare
 from snnbench.analysis.comparisons import Comparison
 from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.steps import FEWEST
 from snnbench.recording.reading import Recording
 from snnbench.report.charts import style
 from snnbench.report.numbers import counted
 from snnbench.report.page.citation import measured
 from snnbench.report.section import Chart, Section, Table
+from snnbench.report.site import steps
 from snnbench.report.site.catalogue import Catalogue, cell_name, question
-from snnbench.report.wording import model
 
 TITLE = "What changed"
 CHANGES = ("slower", "faster")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Pair:
     """Two neighbouring recordings of a question on a machine, and their compared times.
 
     `reason` says why the two cannot be compared; then there are no comparisons.
@@ -41,44 +45,58 @@ class Step:
         return question(self.newer)
 
 
-def steps(catalogue: Catalogue) -> list[Step]:
-    """Every pair of neighbouring recordings of one question on one model of machine, the newest first."""
-    groups: dict[tuple[str, str], list[Recording]] = {}
-    for recording in catalogue.recordings:
-        if not recording.sides:
-            groups.setdefault((question(recording), model(recording)), []).append(recording)
-    return [_step(older, newer) for group in groups.values() for newer, older in pairwise(group)]
+def pairs(catalogue: Catalogue) -> list[Pair]:
+    """Every pair of neighbours, the newest first, in groups of recordings that are too few for steps."""
+    few = [group for group in catalogue.alike if len(group) < FEWEST]
+    return [_pair(older, newer) for group in few for newer, older in pairwise(group)]
 
 
-def _step(older: Recording, newer: Recording) -> Step:
+def _pair(older: Recording, newer: Recording) -> Pair:
     try:
         comparisons = compare(older, newer, Thresholds()).each
     except Incomparable as error:
-        return Step(older, newer, (), " ".join(str(error).split()))
-    return Step(
-        older,
-        newer,
-        [comparison for comparison in comparisons if comparison.metric == "time" and comparison.ratio is not None],
+        return Pair(older, newer, (), " ".join(str(error).split()))
+    timed = [each for each in comparisons if each.metric == "time" and each.ratio is not None]
+    return Pair(older, newer, timed)
+
+
+def section(catalogue: Catalogue, every: Sequence[Pair], library: str) -> Section:
+    """What changed: steps in many recordings, and else the comparison of each recording with the one before it."""
+    groups = [(group, list(steps.of_library(group, library))) for group in steps.groups(catalogue)]
+    groups = [(group, known) for group, known in groups if known]
+    series = [each for _, known in groups for each in known]
+    of_pairs = _of_pairs(every, library)
+    if not series:
+        return of_pairs
+    table = steps.table(series)
+    if not of_pairs.tables:
+        of_pairs = replace(of_pairs, sentences=[])
+    return replace(
+        of_pairs,
+        sentences=[*(steps.sentence(group, known) for group, known in groups), steps.ABOUT, *of_pairs.sentences],
+        tables=[*([table] if table.rows else []), *of_pairs.tables],
+        charts=[*steps.charts(series), *of_pairs.charts],
+        remarks=[*of_pairs.remarks, *(reason for group, _ in groups for reason in group.left_out)],
     )
 
 
-def section(every: Sequence[Step], library: str) -> Section:
+def _of_pairs(every: Sequence[Pair], library: str) -> Section:
     """A row for each time of the library in two recordings, changes first, and a chart of the ratios by day."""
     known = [
-        (step, comparison)
-        for step in every
-        for comparison in step.comparisons
+        (pair, comparison)
+        for pair in every
+        for comparison in pair.comparisons
         if comparison.contender.partition("/")[0] == library
     ]
     incomparable = [
-        f"{step.older.name} and {step.newer.name}: {step.reason}"
-        for step in every
-        if step.reason and any(record.library == library for record in step.newer.records)
+        f"{pair.older.name} and {pair.newer.name}: {pair.reason}"
+        for pair in every
+        if pair.reason and any(record.library == library for record in pair.newer.records)
     ]
     if not known:
         nothing = "No cell of this library was measured twice on the same machine in recordings that can be compared."
         return Section("history", TITLE, [nothing], remarks=incomparable)
-    known.sort(key=lambda pair: pair[1].word not in CHANGES)
+    known.sort(key=lambda each: each[1].word not in CHANGES)
     changed = sum(comparison.word in CHANGES for _, comparison in known)
     sentences = [
         f"{counted(changed, 'time')} of {len(known)} changed, by the test of snnbench compare. A ratio is a time over "
@@ -91,33 +109,33 @@ def section(every: Sequence[Step], library: str) -> Section:
             comparison.phase,
             f"{comparison.ratio:.2f}",
             comparison.word,
-            step.question,
-            f"{measured(step.older)} to {measured(step.newer)}",
+            pair.question,
+            f"{measured(pair.older)} to {measured(pair.newer)}",
         ]
-        for step, comparison in known
+        for pair, comparison in known
     ]
     columns = ["library", "work", "phase", "ratio", "word", "config", "days"]
     anchors = [
-        f"{cell_name(comparison.case, comparison.contender)}-{comparison.phase}-{step.newer.name}"
-        for step, comparison in known
+        f"{cell_name(comparison.case, comparison.contender)}-{comparison.phase}-{pair.newer.name}"
+        for pair, comparison in known
     ]
     targets = [f"../cells/{cell_name(comparison.case, comparison.contender)}.html" for _, comparison in known]
     table = Table(columns, rows, numbers=["ratio"], anchors=anchors, targets=targets)
     return Section("history", TITLE, sentences, tables=[table], charts=[_chart(known)], remarks=incomparable)
 
 
-def _chart(known: Sequence[tuple[Step, Comparison]]) -> Chart:
+def _chart(known: Sequence[tuple[Pair, Comparison]]) -> Chart:
     """Ratios by the recording that they belong to; a change has a thick outline."""
     rows: list[dict[str, Any]] = [
         {
-            "recording": step.newer.name,
+            "recording": pair.newer.name,
             "library": comparison.contender,
             "ratio": comparison.ratio,
             "shown": f"{comparison.ratio:.2f}",
             "word": comparison.word if comparison.word in CHANGES else "no change that is certain",
             "work": f"{comparison.case.kind}, {comparison.case.sizes()}, {comparison.phase}",
         }
-        for step, comparison in sorted(known, key=lambda pair: (measured(pair[0].newer), pair[0].newer.name))
+        for pair, comparison in sorted(known, key=lambda each: (measured(each[0].newer), each[0].newer.name))
     ]
     changed = sum(comparison.word in CHANGES for _, comparison in known)
     names = list(dict.fromkeys(row["recording"] for row in rows))

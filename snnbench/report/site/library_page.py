@@ -18,7 +18,7 @@ CHARTS = 8
 """The most charts of growth on a page."""
 
 
-def library(catalogue: Catalogue, name: str, steps: Sequence[history.Step]) -> Page:
+def library(catalogue: Catalogue, name: str, pairs: Sequence[history.Pair]) -> Page:
     """A library: its verdicts, its times, their growth, and how they changed."""
     entries, address = catalogue.by_library[name], f"libraries/{file_name(name)}"
     newest = [entry for entry in entries if entry.recording in catalogue.latest]
@@ -37,7 +37,7 @@ def library(catalogue: Catalogue, name: str, steps: Sequence[history.Step]) -> P
             files=files(file_name(name)),
         ),
         _growth(catalogue.latest, entries),
-        history.section(steps, name),
+        history.section(catalogue, pairs, name),
     ]
     return Page(address, name, sections, entries)
 

@@ -46,9 +46,9 @@ def files(catalogue: Catalogue) -> Iterator[File]:
     yield "index.html", explorer_page.html(catalogue).encode()
     yield from _page(questions(catalogue))
     yield from _page(results(catalogue))
-    steps = history.steps(catalogue)
+    pairs = history.pairs(catalogue)
     for name in catalogue.by_library:
-        yield from _page(library(catalogue, name, steps))
+        yield from _page(library(catalogue, name, pairs))
     for entries in catalogue.by_cell.values():
         yield from _page(cell(entries))
     for recording in catalogue.recordings:
