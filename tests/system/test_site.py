@@ -154,9 +154,8 @@ def test_history_says_which_recordings_cannot_be_compared() -> None:
 
 def test_growth_is_on_the_page_of_a_library_that_was_swept(files: dict[str, bytes]) -> None:
     text = files["libraries/gamma.html"].decode()
-    assert (
-        "sweep. Exponent in neurons N, 64 to 1024: reset by subtraction, GPU" in text and 'id="growth-2-time-1"' in text
-    )
+    assert "<dt>neurons N, 64 to 1024</dt>" in text and 'id="growth-1-time-1"' in text
+    assert "sweep. Exponent in neurons N, 64 to 1024: reset by subtraction, GPU" in text
     assert "No recording sweeps a size" in files["libraries/fast.html"].decode()
 
 

@@ -7,7 +7,7 @@ The page's policy allows only two scripts, by their hashes, and fetches nothing.
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,10 @@ GROUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One recording on the page, or any other sections; `prefix` makes its anchors unique."""
+    """One recording on the page, or any other sections; `prefix` makes its anchors unique.
+
+    `folded` names the sections that a reader unfolds.
+    """
 
     sections: Sequence[Section]
     prefix: str = ""
@@ -37,6 +40,7 @@ class Part:
     machine: str = ""
     analysis: Sequence[str] = ()
     shared: str = ""
+    folded: Collection[str] = ()
 
 
 def html(recordings: Sequence[Recording]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from snnbench.analysis.exponent import exponent
+from snnbench.analysis.exponent import Exponent, exponent
 from snnbench.cases.case import Case
 from snnbench.report import wording
 from snnbench.report.charts import lines
@@ -55,6 +55,16 @@ def section(overview: Overview) -> Section:
     )
 
 
+def fits(overview: Overview, cases: Sequence[Case], axis: str, phase: str) -> dict[str, Exponent]:
+    """The exponent of each contender that has enough sizes; the cases differ in the size of `axis` only."""
+    times: dict[str, list[tuple[int, float]]] = {}
+    for case in cases:
+        for point in overview.points(case, phase):
+            times.setdefault(point.contender, []).append((wording.size(case, axis), point.value))
+    enough = {name: pairs for name, pairs in times.items() if len(pairs) >= wording.FEWEST_VALUES}
+    return {name: exponent(*zip(*pairs, strict=True)) for name, pairs in enough.items()}
+
+
 def _power(exponent: float) -> str:
     """`with the square of`, or `with the power 1.61 of`."""
     whole = round(exponent)
@@ -67,14 +77,7 @@ def _table(overview: Overview, cases: Sequence[Case], axis: str) -> tuple[Table,
     cells: dict[str, dict[str, str]] = {}
     steep = []
     for phase in overview.phases:
-        times: dict[str, list[tuple[int, float]]] = {}
-        for case in cases:
-            for point in overview.points(case, phase):
-                times.setdefault(point.contender, []).append((wording.size(case, axis), point.value))
-        for contender, pairs in times.items():
-            if len(pairs) < wording.FEWEST_VALUES:
-                continue
-            fit = exponent(*zip(*pairs, strict=True))
+        for contender, fit in fits(overview, cases, axis, phase).items():
             text = f"{fit.value:.2f} ({fit.low:.2f} to {fit.high:.2f}); {fit.last:.2f}"
             cells.setdefault(contender, {})[phase] = text
             if fit.low > cases[0].growth(axis) + STEEP_EXCESS:

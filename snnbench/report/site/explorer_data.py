@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from snnbench import workloads
@@ -46,6 +47,7 @@ class View:
         return self.ranking.case
 
 
+@lru_cache(maxsize=1)
 def views(catalogue: Catalogue) -> list[View]:
     """A view of each phase of each case that was timed, of the newest recording on its machine; A/B tests have none."""
     newest: dict[tuple[Any, ...], View] = {}

@@ -1,73 +1,87 @@
-"""The page of a library: where it is exact, how fast it is, how its times grow, and what changed."""
+"""The page of a library: what a newcomer asks of it, from a short answer to every number."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from functools import cache
 
-from snnbench.recording.reading import Recording
-from snnbench.report import wording
-from snnbench.report.charts import lines
-from snnbench.report.overview import Overview, find
-from snnbench.report.page import scaling
-from snnbench.report.section import Chart, Section, Table
-from snnbench.report.site import history, tables
-from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed
+from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.discovery import discover
+from snnbench.analysis.case_words import neuron, sizes
+from snnbench.code import NoCode, script
+from snnbench.report.numbers import listed
+from snnbench.report.section import Section
+from snnbench.report.site import caveats, growth, history, standing, tables
+from snnbench.report.site.catalogue import Catalogue, Entry, file_name
 from snnbench.report.site.page import Page, files
+from snnbench.workloads import DEFAULT
 
-GROWTH = "How its times grow"
-CHARTS = 8
-"""The most charts of growth on a page."""
+FOLDED = ("exponents", "times")
 
 
 def library(catalogue: Catalogue, name: str, pairs: Sequence[history.Pair]) -> Page:
-    """A library: its verdicts, its times, their growth, and how they changed."""
-    entries, address = catalogue.by_library[name], f"libraries/{file_name(name)}"
+    """Where it stands, how to run it, where it is exact, how it grows, what to know, what changed, its code."""
+    entries, adapter = catalogue.by_library[name], _adapters().get(name)
     newest = [entry for entry in entries if entry.recording in catalogue.latest]
+    places, works = standing.places(catalogue, name), tables.works(entries)
+    swept = growth.sweeps(catalogue.latest, name)
     sections = [
+        Section(
+            "answer", "In short", [_exactness(works)], [(at, standing.sentences(each)) for at, each in places.items()]
+        ),
+        standing.best_way(places, name, adapter),
         Section(
             "verdicts",
             "Where it is exact",
-            ["The newest verdict on each variant, by kind of work and format. The table lists only recorded work."],
-            tables=[tables.verdicts(entries)],
+            ["The newest verdict on each variant, by kind of work. Formats other than float32 are named."],
+            tables=[tables.verdicts(works)],
         ),
+        growth.section(swept),
+        caveats.section(catalogue, name, adapter),
+        history.section(catalogue, pairs, name),
+        *_code(adapter, newest),
+        *([growth.exponents(swept)] if swept else []),
         Section(
             "times",
-            "How fast it is",
+            "Every time",
             ["Times of the newest recording of each question on each machine."],
             tables=[tables.times(newest, "../")],
             files=files(file_name(name)),
         ),
-        _growth(catalogue.latest, entries),
-        history.section(catalogue, pairs, name),
     ]
-    return Page(address, name, sections, entries)
+    return Page(f"libraries/{file_name(name)}", name, sections, entries, FOLDED)
 
 
-def _growth(recordings: Sequence[Recording], entries: Iterable[Entry]) -> Section:
-    """The growth of a library's times in every recording that sweeps a size."""
-    names = {entry.result.contender for entry in entries}
-    made: Section | None = None
-    tables_: list[Table] = []
-    charts: list[Chart] = []
-    remarks: list[str] = []
-    for number, recording in enumerate(recordings, start=1):
-        records = [record for record in recording.records if record.label in names]
-        settings = wording.settings({record.case: None for record in records})
-        swept = [wording.swept(cases, axis) for cases in settings.values() for axis in wording.axes(cases)]
-        if recording.sides or not any(swept):
+@cache
+def _adapters() -> dict[str, Adapter]:
+    return discover()
+
+
+def _exactness(works: Sequence[tables.Work]) -> str:
+    """In how many kinds of work it is exact, equivalent, or neither."""
+    counts = {verdict: [work for work in works if work.best == verdict] for verdict in tables.VERDICTS}
+    exact, equivalent = len(counts["exact"]), len(counts["equivalent"])
+    words = f"It is exact in {exact} of {len(works)} kinds of work"
+    words += f", and equivalent within the rounding of their format in {equivalent}" if equivalent else ""
+    neither = [work.words for verdict in ("deviates", "failed") for work in counts[verdict]]
+    return f"{words}. It is neither in {listed(neither)}." if neither else f"{words}."
+
+
+def _code(adapter: Adapter | None, entries: Sequence[Entry]) -> list[Section]:
+    """The code of its network in the case that most readers have, if the adapter has code for one."""
+    exact = [entry for entry in entries if entry.result.verdict == "exact" and adapter]
+
+    def merit(entry: Entry) -> tuple[bool, bool, int]:
+        fields = entry.case.as_dict()
+        return entry.case.workload != DEFAULT, fields.get("layers") != 1, abs(entry.case.neurons - 256)
+
+    for entry in sorted(exact, key=merit):
+        variant = entry.result.contender.partition("/")[2]
+        try:
+            assert adapter is not None
+            text = script(adapter, adapter.variants[variant or adapter.default], entry.case)
+        except (NoCode, KeyError):
             continue
-        overview = find(narrowed(recording, records))
-        made = scaling.section(overview)
-        tables_ += [replace(table, caption=f"{recording.name}. {table.caption}") for table in made.tables]
-        charts += [replace(chart, name=f"growth-{number}-{chart.name}") for chart in (*_lines(overview), *made.charts)]
-        remarks += made.remarks
-    if made is None:
-        return Section("growth", GROWTH, ["No recording sweeps a size of this library over three values or more."])
-    return replace(made, name="growth", title=GROWTH, tables=tables_, charts=charts[:CHARTS], remarks=remarks)
-
-
-def _lines(overview: Overview) -> Iterator[Chart]:
-    """A chart of times against the main size for each setting that sweeps it."""
-    for number, cases in enumerate(overview.settings.values(), start=1):
-        axis = wording.main_axis(cases[0])
-        if overview.headline and overview.timed(family := wording.swept(cases, axis)):
-            yield lines.against(overview, family, axis, overview.headline, f"time-{number}")
+        work = f"{entry.result.contender}: {sizes(entry.case)}, {neuron(entry.case)}"
+        about = f"{work}. It builds the network, runs a training pass, and needs no snnbench."
+        more = "snnbench show CELL --code prints the code of another cell."
+        return [Section("code", "The code of its network", [about, more], text=text)]
+    return []

@@ -1,6 +1,6 @@
 """A page of the site as data, and the parts that several pages have."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from snnbench.cases.case import PROFILES
@@ -20,12 +20,16 @@ ds/du = surrogate(u - threshold)       in the backward pass"""
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its address in the site without `.html`, its title, its sections, and the results that it shows."""
+    """A page: its address in the site without `.html`, its title, its sections, and the results that it shows.
+
+    `folded` names the sections that a reader unfolds.
+    """
 
     address: str
     title: str
     sections: Sequence[Section]
     entries: Sequence[Entry] = ()
+    folded: Collection[str] = ()
 
     @property
     def root(self) -> str:

@@ -71,7 +71,7 @@ def _recording(recording: Recording) -> Iterator[File]:
 def _page(page: Page) -> Iterator[File]:
     """A page, and the tidy data of the results that it shows."""
     crumbs = [(HOME, f"{page.root}index.html"), ("all results", f"{page.root}results.html")]
-    text = documents.document(page.title, [documents.Part(page.sections)], crumbs)
+    text = documents.document(page.title, [documents.Part(page.sections, folded=page.folded)], crumbs)
     yield f"{page.address}.html", text.encode()
     if page.entries:
         yield from _data(page.address, _rows(page.entries))

@@ -1,15 +1,24 @@
 """Tables of results for the site: a row for each contender in each case of each recording."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 
+from snnbench.analysis.case_words import RESETS
 from snnbench.analysis.results import PHASES
 from snnbench.report import wording
+from snnbench.report.numbers import listed
 from snnbench.report.section import Table
 from snnbench.report.site.catalogue import Entry, file_name
 from snnbench.units import MIB, MS, number
 from snnbench.worker.durations import Summary
 
 VERDICTS = ("exact", "equivalent", "deviates", "failed")
+"""From the best to the worst."""
+PLAIN = "linear layers and neurons"
+NAMED = 4
+"""The most kinds of work that a row names."""
+AS_WORD = {"equivalent": "is equivalent", "deviates": "deviates", "failed": "failed"}
 
 
 def times(entries: Sequence[Entry], root: str) -> Table:
@@ -67,17 +76,70 @@ def over_time(entries: Sequence[Entry], root: str) -> Table:
     return Table(columns, rows, numbers=numbers, targets=targets)
 
 
-def verdicts(entries: Iterable[Entry]) -> Table:
-    """A row for each contender, and for each verdict a column: the kinds of work that have it, by the newest record."""
-    newest: dict[str, dict[str, str]] = {}
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A family of work: a workload with one reset and format. `kinds` maps each kind of it to contender -> verdict."""
+
+    workload: str
+    profile: str
+    number_format: str
+    kinds: dict[str, dict[str, str]]
+
+    @property
+    def best(self) -> str:
+        """The verdict that each kind has from some contender at least."""
+        return max((min(by.values(), key=VERDICTS.index) for by in self.kinds.values()), key=VERDICTS.index)
+
+    @property
+    def words(self) -> str:
+        """`NIR graph (7 kinds), reset to zero`; few kinds are named."""
+        names = [name.split() for name in self.kinds]
+        alike = takewhile(lambda words: len(set(words)) == 1, zip(*names, strict=False)) if len(names) > 1 else ()
+        common = [words[0] for words in alike]
+        kinds = listed([" ".join(name[len(common) :]) for name in names])
+        counted_kinds = f"({len(names)} kinds)"
+        name = " ".join([*common, kinds if len(names) <= NAMED else counted_kinds]) if common else kinds
+        if not common and len(names) > NAMED:
+            name = f"{self.workload} {counted_kinds}"
+        parts = [
+            name or PLAIN,
+            RESETS[self.profile],
+            *([self.number_format] if self.number_format != "float32" else []),
+        ]
+        return ", ".join(parts)
+
+
+def works(entries: Iterable[Entry]) -> list[Work]:
+    """The families of work of these entries, by the newest verdict of each contender; plain layers come first."""
+    found: dict[tuple[str, str, str], Work] = {}
     for entry in entries:
-        kind = f"{entry.case.kind} {entry.case.dtype}"
-        newest.setdefault(entry.result.contender, {}).setdefault(kind, entry.result.verdict or "failed")
-    rows = []
-    for contender, by_kind in sorted(newest.items()):
-        kinds = ("; ".join(sorted(kind for kind, word in by_kind.items() if word == verdict)) for verdict in VERDICTS)
-        rows.append([contender, *(text or "-" for text in kinds)])
-    return Table(["library", *VERDICTS], rows, texts=len(VERDICTS) + 1)
+        case = entry.case
+        kind = case.kind.removesuffix(case.profile).rstrip(", ")
+        key = (case.workload if kind else "", case.profile, case.product_format)
+        by_contender = found.setdefault(key, Work(*key, {})).kinds.setdefault(kind, {})
+        by_contender.setdefault(entry.result.contender, entry.result.verdict or "failed")
+    return [found[key] for key in sorted(found)]
+
+
+def verdicts(known: Sequence[Work]) -> Table:
+    """A row for each family of work: the exact variants, and those with another verdict."""
+    return Table(["work", "exact", "otherwise"], [[work.words, *_verdicts(work)] for work in known], texts=3)
+
+
+def _verdicts(work: Work) -> tuple[str, str]:
+    names = sorted({name for by in work.kinds.values() for name in by})
+    exact, otherwise = [], []
+    for contender in names:
+        name = contender.partition("/")[2] or contender
+        by_kind = {kind: by[contender] for kind, by in work.kinds.items() if contender in by}
+        kinds = {verdict: [kind for kind, word in by_kind.items() if word == verdict] for verdict in VERDICTS}
+        own = f"{name} ({len(kinds['exact'])} of {len(by_kind)})" if len(kinds["exact"]) < len(by_kind) else name
+        exact += [own] if kinds["exact"] else []
+        for verdict in VERDICTS[1:]:
+            if kinds[verdict]:
+                where = f" in {listed(kinds[verdict])}" if len(work.kinds) > 1 else ""
+                otherwise.append(f"{name} {AS_WORD[verdict]}{where}")
+    return ", ".join(exact) or "none", "; ".join(otherwise)
 
 
 def times_floor(entry: Entry) -> float | None:

@@ -57,6 +57,27 @@ const makeSortable = (table) => {
   });
 };
 
+// A button that copies a text. A page from a file may lack the clipboard; then a selection is copied.
+const offerCopy = (text) => {
+  const [line, button, status] = ["p", "button", "output"].map((name) => document.createElement(name));
+  line.className = "copy";
+  button.type = "button";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    let copied = true;
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+    } catch {
+      getSelection().selectAllChildren(text);
+      copied = document.execCommand("copy");
+    }
+    status.textContent = copied ? "copied" : "selected: copy it by keyboard";
+  });
+  line.append(button, status);
+  text.before(line);
+};
+document.querySelectorAll("section > pre").forEach(offerCopy);
+
 const makeFilterable = (table) => {
   const rows = [...table.tBodies[0].rows];
   const [label, input, count] = ["label", "input", "output"].map((name) => document.createElement(name));
