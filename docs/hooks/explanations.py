@@ -300,6 +300,15 @@ def errors() -> dict[str, str]:
     }
 
 
+def steps() -> dict[str, str]:
+    """Error rates of steps in simulated histories."""
+    (simulated,) = benchmark("steps")
+    independent = [row[2] for row in simulated["rows"] if row[1].startswith("independent")]
+    worst = max(independent, key=lambda share: float(share.rstrip("%")))
+    require(float(worst.rstrip("%")) <= 1, "at most 1 % of series show a false step")
+    return {"worst": worst.replace("%", " %"), "table": table(Table(simulated["columns"], simulated["rows"], texts=2))}
+
+
 def races() -> dict[str, str]:
     """Error rates of simulated races, and the spread of the ratios of trials."""
     made_up, recorded, ratios = benchmark("race", "xeon-2cpu")
@@ -390,5 +399,5 @@ def constant() -> dict[str, str]:
 
 SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
     *(depth, network, sew, spikformer, compiled, fusion, table_1, devices, loading, training, neuron_share, nir, quick),
-    *(report, errors, races, limit, least_memory, busy, zen_4, streaming, constant),
+    *(report, errors, steps, races, limit, least_memory, busy, zen_4, streaming, constant),
 )

@@ -71,14 +71,23 @@ def _listed(word: str, times: Mapping[str, float]) -> str:
     return ", ".join([f"{most:.2f} times {word} for {name}", *(f"{far:.2f} for {other}" for other, far in others)])
 
 
-def movement(
-    base: Recording, new: Recording, cases: Mapping[Case, Case], ratios: Mapping[Timed, float], alpha: float
-) -> Movement:
-    """How the machine moved between two recordings, and how much of these ratios of times that explains.
+@dataclass(frozen=True, slots=True)
+class Witnesses:
+    """Ratios of the probes of each contender in a case, and the logarithms of ratios of the controls of a phase."""
 
-    `cases` maps cases of `base` to those of `new`. If nothing changed, at most a share `alpha` of comparisons should
-    hold a ratio outside its explained range.
-    """
+    probes: Mapping[tuple[Case, str], Mapping[str, float]]
+    controls: Mapping[tuple[Case, str], Mapping[str, float]]
+
+    def beside(self, timed: Timed) -> tuple[list[float], dict[str, float]]:
+        """The witnesses of one time, as logarithms: its probes, and the controls beside it."""
+        case, name, phase = timed
+        probes = [log(ratio) for ratio in self.probes.get((case, name), {}).values()]
+        controls = self.controls.get((case, phase), {})
+        return probes, {control: value for control, value in controls.items() if control != name}
+
+
+def witnesses(base: Recording, new: Recording, cases: Mapping[Case, Case], ratios: Mapping[Timed, float]) -> Witnesses:
+    """What tells of the machine between two recordings with these ratios of times; `cases` maps those of `base`."""
     olds, news = _timed(base.records), _timed(new.records)
     pairs = {
         (case, name): (olds[case, name], news[cases[case], name])
@@ -92,23 +101,33 @@ def movement(
     for (case, name, phase), ratio in ratios.items():
         if (case, name) in same:
             controls[case, phase][name] = log(ratio)
+    return Witnesses(moved, controls)
+
+
+def movement(
+    base: Recording, new: Recording, cases: Mapping[Case, Case], ratios: Mapping[Timed, float], alpha: float
+) -> Movement:
+    """How the machine moved between two recordings, and how much of these ratios of times that explains.
+
+    `cases` maps cases of `base` to those of `new`. If nothing changed, at most a share `alpha` of comparisons should
+    hold a ratio outside its explained range.
+    """
+    seen = witnesses(base, new, cases, ratios)
     baseline = new.baseline
     level = alpha / max(1, len(ratios))
     explained = {}
     for case, name, phase in ratios:
-        others = {control: value for control, value in controls[case, phase].items() if control != name}
-        probes = [log(ratio) for ratio in moved.get((case, name), {}).values()]
+        probes, others = seen.beside((case, name, phase))
         if others or probes:
-            explained[case, name, phase] = _explained(probes, others, baseline, level)
-    kinds = {kind for each in moved.values() for kind in each}
-    probes_of = {
-        kind: median([each[kind] for each in moved.values() if kind in each]) for kind in WORDS if kind in kinds
-    }
+            explained[case, name, phase] = explain(probes, others, baseline, level)
+    each_moved = seen.probes.values()
+    kinds = {kind for each in each_moved for kind in each}
+    probes_of = {kind: median([each[kind] for each in each_moved if kind in each]) for kind in WORDS if kind in kinds}
     means = [each.control for each in explained.values() if each.control]
     return Movement(probes_of, median(means) if means else None, explained)
 
 
-def _explained(probes: Sequence[float], controls: Mapping[str, float], baseline: str, level: float) -> Explained:
+def explain(probes: Sequence[float], controls: Mapping[str, float], baseline: str, level: float) -> Explained:
     """The range that one time may have moved by, from the logarithms of its probes and controls.
 
     The range covers a ratio of 1 and all witnesses, widened at either end by half of their range: work unlike the

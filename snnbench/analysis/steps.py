@@ -2,20 +2,22 @@
 
 Each time is first divided by the movement of the machine in its recording: the median of its witnesses, which are the
 probes of its own processes, and contenders of other libraries in the same case. The quotients become ranks, so neither
-their distribution nor a single odd day matters, and `ruptures` divides the ranks into stretches of least squares. A
-step that is small, or that the machine may explain by the rule of `compare`, is none.
+their distribution nor a single odd day matters, and `ruptures` divides the ranks into stretches of least squares.
+
+A small step is none. Nor is a step within the range of what single witnesses moved beyond their median. The range has
+the margins that `compare` gives to witnesses.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.analysis.decision import Thresholds
-from snnbench.analysis.movement import Explained, Timed, movement
+from snnbench.analysis.movement import Timed, explain, witnesses
 from snnbench.measures.probes.levels import WORDS, levels
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
@@ -24,8 +26,8 @@ FEWEST = 20
 """The fewest recordings in which steps are looked for."""
 SHORTEST = 5
 """The fewest recordings between two steps, before the first and after the last."""
-NEAR = 10
-"""The most recordings on either side of a step that say whether the machine explains it: it may move at other times."""
+NEAR = 20
+"""The most recordings on either side of a step that measure it and its witnesses."""
 PENALTY = 13.0
 """A step must explain so many times the variance of all ranks. In 20 to 250 recordings at most 1 % of series of equal
 work then show a step before its size is looked at: `python -m benchmarks steps` counts them."""
@@ -36,8 +38,9 @@ Times = Mapping[Timed, float]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`at` is the number of the first recording after the step. `ratio` is the time after it over that before, both
-    divided by the movement of the machine.
+    """`at` is the number of the first recording after the step.
+
+    `ratio` is the time after it over that before, in recordings near it, both divided by the machine's movement.
     """
 
     at: int
@@ -59,18 +62,22 @@ def places(values: Sequence[float]) -> list[int]:
 
 def steps(recordings: Sequence[Recording], times: Sequence[Times], timed: Timed, thresholds: Thresholds) -> list[Step]:
     """The steps of one time in comparable recordings, the oldest first; `times` [n] are all times of each of them."""
-    logs = np.array([log(each[timed]) for each in times])
-    divided = logs - _movement(recordings, times, timed)
-    bounds, floor = [0, *places(list(divided)), len(logs)], 1 + thresholds.time_floor
+    moved = _movement(recordings, times, timed)
+    divided = np.array([log(each[timed]) for each in times]) - moved
+    bounds, floor = [0, *places(list(divided)), len(divided)], log(1 + thresholds.time_floor)
     found = []
     for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
-        before, after = slice(max(start, at - NEAR), at), slice(at, min(end, at + NEAR))
-        ratio = exp(np.median(logs[after]) - np.median(logs[before]))
-        explained = _explained(recordings, times, timed, (before, after), thresholds.alpha)
-        low, high = (explained.low, explained.high) if explained else (1.0, 1.0)
-        if ratio > high * floor or ratio < low / floor:
-            found.append(Step(at, exp(np.median(divided[at:end]) - np.median(divided[start:at]))))
+        near = slice(max(start, at - NEAR), at), slice(at, min(end, at + NEAR))
+        step = _step(divided, near)
+        low, high = _explained(recordings, times, moved, timed, near, thresholds.alpha)
+        if step > high + floor or step < low - floor:
+            found.append(Step(at, exp(step)))
     return found
+
+
+def _step(values: NDArray[np.float64], near: tuple[slice, slice]) -> float:
+    before, after = (float(np.median(values[side])) for side in near)
+    return after - before
 
 
 def _movement(recordings: Sequence[Recording], times: Sequence[Times], timed: Timed) -> NDArray[np.float64]:
@@ -101,16 +108,26 @@ def _has(records: Sequence[Record], probe: str) -> bool:
 
 
 def _explained(
-    recordings: Sequence[Recording], times: Sequence[Times], timed: Timed, sides: tuple[slice, slice], alpha: float
-) -> Explained | None:
-    """The ratios that the machine explains between two stretches, each taken as one recording."""
+    recordings: Sequence[Recording],
+    times: Sequence[Times],
+    moved: NDArray[np.float64],
+    timed: Timed,
+    near: tuple[slice, slice],
+    alpha: float,
+) -> tuple[float, float]:
+    """The logarithms of ratios that the machine explains beside its movement, which is divided out of all."""
     case, _, phase = timed
-    everywhere = set.intersection(*(set(each) for side in sides for each in times[side]))
-    medians = [{one: median(each[one] for each in times[side]) for one in everywhere} for side in sides]
+    everywhere = set.intersection(*(set(each) for side in near for each in times[side]))
     alike = [one for one in everywhere if (one[0], one[2]) == (case, phase)]
-    base, new = (_joined(recordings[side], case) for side in sides)
-    ratios = {one: medians[1][one] / medians[0][one] for one in alike}
-    return movement(base, new, {case: case}, ratios, alpha).explained.get(timed)
+    logs = {one: np.array([log(each[one]) if one in each else np.nan for each in times]) for one in alike}
+    ratios = {one: exp(_step(logs[one] - moved, near)) for one in alike}
+    base, new = (_joined(recordings[side], case) for side in near)
+    probes, controls = witnesses(base, new, {case: case}, ratios).beside(timed)
+    if not probes and not controls:
+        return 0.0, 0.0
+    machine = _step(moved, near)
+    explained = explain([probe - machine for probe in probes], controls, "", alpha / len(alike))
+    return log(explained.low), log(explained.high)
 
 
 def _joined(recordings: Sequence[Recording], case: object) -> Recording:

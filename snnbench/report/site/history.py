@@ -120,7 +120,8 @@ def _of_pairs(every: Sequence[Pair], library: str) -> Section:
         for pair, comparison in known
     ]
     targets = [f"../cells/{cell_name(comparison.case, comparison.contender)}.html" for _, comparison in known]
-    table = Table(columns, rows, numbers=["ratio"], anchors=anchors, targets=targets)
+    leaving = ["config", "phase", "days"]
+    table = Table(columns, rows, numbers=["ratio"], anchors=anchors, targets=targets, leaving=leaving)
     return Section("history", TITLE, sentences, tables=[table], charts=[_chart(known)], remarks=incomparable)
 
 

@@ -37,7 +37,7 @@ def library(catalogue: Catalogue, name: str, pairs: Sequence[history.Pair]) -> P
         growth.section(swept),
         caveats.section(catalogue, name, adapter),
         history.section(catalogue, pairs, name),
-        *_code(adapter, newest),
+        *(_code(adapter, newest) if adapter else []),
         *([growth.exponents(swept)] if swept else []),
         Section(
             "times",
@@ -65,9 +65,9 @@ def _exactness(works: Sequence[tables.Work]) -> str:
     return f"{words}. It is neither in {listed(neither)}." if neither else f"{words}."
 
 
-def _code(adapter: Adapter | None, entries: Sequence[Entry]) -> list[Section]:
-    """The code of its network in the case that most readers have, if the adapter has code for one."""
-    exact = [entry for entry in entries if entry.result.verdict == "exact" and adapter]
+def _code(adapter: Adapter, entries: Sequence[Entry]) -> list[Section]:
+    """The code of its network in the case that most readers have; none of a NIR graph, whose file may be missing."""
+    exact = [entry for entry in entries if entry.result.verdict == "exact" and not entry.case.DRIVEN_BY]
 
     def merit(entry: Entry) -> tuple[bool, bool, int]:
         fields = entry.case.as_dict()
@@ -76,7 +76,6 @@ def _code(adapter: Adapter | None, entries: Sequence[Entry]) -> list[Section]:
     for entry in sorted(exact, key=merit):
         variant = entry.result.contender.partition("/")[2]
         try:
-            assert adapter is not None
             text = script(adapter, adapter.variants[variant or adapter.default], entry.case)
         except (NoCode, KeyError):
             continue

@@ -118,9 +118,9 @@ def sentence(group: Group, known: Sequence[Series]) -> str:
 
 ABOUT = (
     f"A step is a day from which a time stays longer or shorter by more than {100 * Thresholds().time_floor:g} %. The "
-    "movement of the machine, by its probes and by other libraries in the same case, is divided out, and a step that "
-    f"it may explain is none. It takes {steps.SHORTEST} recordings on either side to see one. Of times that never "
-    "changed, at most 1 % show one by chance."
+    "movement of the machine, as its probes and other libraries in the same case show it, is divided out, and a step "
+    f"that it may explain is left out. A step shows after {steps.SHORTEST} recordings. Noise that is independent from "
+    "day to day shows one in at most 1 % of times."
 )
 
 
@@ -144,7 +144,7 @@ def table(known: Sequence[Series]) -> Table:
         )
         targets.append(f"../cells/{cell_name(*one.timed[:2])}.html")
     columns = ["library", "since", "ratio", "word", "changed that day", "work"]
-    return Table(columns, rows, numbers=["ratio"], targets=targets)
+    return Table(columns, rows, numbers=["ratio"], targets=targets, leaving=["word", "work"])
 
 
 def charts(known: Sequence[Series]) -> list[Chart]:

@@ -96,11 +96,11 @@ class Work:
         names = [name.split() for name in self.kinds]
         alike = takewhile(lambda words: len(set(words)) == 1, zip(*names, strict=False)) if len(names) > 1 else ()
         common = [words[0] for words in alike]
-        kinds = listed([" ".join(name[len(common) :]) for name in names])
-        counted_kinds = f"({len(names)} kinds)"
-        name = " ".join([*common, kinds if len(names) <= NAMED else counted_kinds]) if common else kinds
-        if not common and len(names) > NAMED:
-            name = f"{self.workload} {counted_kinds}"
+        kinds = [" ".join(name[len(common) :]) for name in names]
+        if len(names) <= NAMED:
+            name = " ".join([*common, listed(kinds)])
+        else:
+            name = f"{' '.join(common).rstrip(',') or self.workload} ({len(names)} kinds)"
         parts = [
             name or PLAIN,
             RESETS[self.profile],
