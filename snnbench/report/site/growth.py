@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import NamedTuple
 
 from snnbench.analysis.case_words import kind
@@ -65,13 +66,13 @@ def section(known: Sequence[Sweep]) -> Section:
         "An exponent of 1 means that twice the size takes twice the time. That between the two largest sizes says most "
         "of sizes beyond."
     )
-    charts = [
+    charts = (
         replace(chart, name=f"growth-{number}-{chart.name}", title=f"{chart.title}, {sweep.overview.recording.name}")
         for number, sweep in enumerate(known, start=1)
-        for chart in (*_lines(sweep.overview), *sweep.section.charts)
-    ]
+        for chart in chain(_lines(sweep.overview), sweep.section.charts)
+    )
     remarks = dict.fromkeys(remark for sweep in known for remark in sweep.section.remarks)
-    return Section("growth", TITLE, [about], answers, list(remarks), charts=charts[:CHARTS])
+    return Section("growth", TITLE, [about], answers, list(remarks), charts=list(islice(charts, CHARTS)))
 
 
 def exponents(known: Sequence[Sweep]) -> Section:

@@ -73,13 +73,16 @@ def _code(adapter: Adapter, entries: Sequence[Entry]) -> list[Section]:
         fields = entry.case.as_dict()
         return entry.case.workload != DEFAULT, fields.get("layers") != 1, abs(entry.case.neurons - 256)
 
+    first: dict[str, Entry] = {}
     for entry in sorted(exact, key=merit):
-        variant = entry.result.contender.partition("/")[2]
+        first.setdefault(entry.result.contender, entry)
+    for contender, entry in first.items():
+        variant = contender.partition("/")[2]
         try:
             text = script(adapter, adapter.variants[variant or adapter.default], entry.case)
         except (NoCode, KeyError):
             continue
-        work = f"{entry.result.contender}: {sizes(entry.case)}, {neuron(entry.case)}"
+        work = f"{contender}: {sizes(entry.case)}, {neuron(entry.case)}"
         about = f"{work}. It builds the network, runs a training pass, and needs no snnbench."
         more = "snnbench show CELL --code prints the code of another cell."
         return [Section("code", "The code of its network", [about, more], text=text)]
