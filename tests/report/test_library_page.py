@@ -84,7 +84,7 @@ def test_verdicts_have_a_row_for_each_kind_of_work_and_format() -> None:
         ["linear layers and neurons, reset to zero", "none", "a failed"],
     ]
     assert page["answer"].sentences == [
-        "It is exact in 2 of 3 kinds of work. It is neither in linear layers and neurons, reset to zero."
+        "Exact in 2 of 3 recorded kinds of work. Neither in: linear layers and neurons, reset to zero."
     ]
 
 

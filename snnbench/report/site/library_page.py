@@ -7,7 +7,7 @@ from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover
 from snnbench.analysis.case_words import neuron, sizes
 from snnbench.code import NoCode, script
-from snnbench.report.numbers import listed
+from snnbench.report.numbers import counted
 from snnbench.report.section import Section
 from snnbench.report.site import caveats, growth, history, standing, tables
 from snnbench.report.site.catalogue import Catalogue, Entry, file_name
@@ -59,10 +59,10 @@ def _exactness(works: Sequence[tables.Work]) -> str:
     """In how many kinds of work it is exact, equivalent, or neither."""
     counts = {verdict: [work for work in works if work.best == verdict] for verdict in tables.VERDICTS}
     exact, equivalent = len(counts["exact"]), len(counts["equivalent"])
-    words = f"It is exact in {exact} of {len(works)} kinds of work"
-    words += f", and equivalent within the rounding of their format in {equivalent}" if equivalent else ""
+    words = f"Exact in {exact} of {counted(len(works), 'recorded kind')} of work"
+    words += f", and equivalent within the rounding of the format in {equivalent}" if equivalent else ""
     neither = [work.words for verdict in ("deviates", "failed") for work in counts[verdict]]
-    return f"{words}. It is neither in {listed(neither)}." if neither else f"{words}."
+    return f"{words}. Neither in: {'; '.join(neither)}." if neither else f"{words}."
 
 
 def _code(adapter: Adapter, entries: Sequence[Entry]) -> list[Section]:
