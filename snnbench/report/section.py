@@ -15,7 +15,7 @@ class Table:
     `code` names columns shown as code. `leaving` names the columns that a narrow terminal leaves out, the first one
     first. `bars` names the column whose numbers a terminal also draws as bars. `anchors` has the name of each row for
     links in a page; a page lets a reader sort and filter a table with anchors. `targets` has for each row the address
-    of a page about it, or an empty text.
+    of a page about it, or an empty text. `empty` is the meaning of an empty cell, for which a page has a dot.
     """
 
     columns: Sequence[str]
@@ -28,6 +28,7 @@ class Table:
     bars: str = ""
     anchors: Sequence[str] = ()
     targets: Sequence[str] = ()
+    empty: str = ""
 
     @property
     def numeric(self) -> list[bool]:
