@@ -18,14 +18,14 @@ def overview(*records: Any, **about: Any) -> Overview:
     return find(recording(*records, **about))
 
 
-def test_matrix_comes_before_any_number() -> None:
+def test_matrix_comes_after_the_answer_its_chart_and_its_numbers() -> None:
     names = [section.name for section in outline(sample(neurons=(64, 128), steps=()))]
     assert names == [
         *(
             "answer",
-            "matrix",
             "time",
             "cells",
+            "matrix",
             "memory",
             "pareto",
             "split",
