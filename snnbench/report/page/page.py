@@ -16,6 +16,7 @@ from typing import Any
 import snnbench
 from snnbench.recording.reading import Recording
 from snnbench.report import wording
+from snnbench.report.page.citation import measured
 from snnbench.report.page.outline import OPEN, outline
 from snnbench.report.section import Section
 
@@ -31,7 +32,7 @@ GROUNDS = {
 class Part:
     """One recording on the page, or any other sections; `prefix` makes its anchors unique.
 
-    `folded` names the sections that a reader unfolds.
+    `folded` names the sections that a reader unfolds. `source` says under a saved chart where its numbers come from.
     """
 
     sections: Sequence[Section]
@@ -41,6 +42,7 @@ class Part:
     analysis: Sequence[str] = ()
     shared: str = ""
     folded: Collection[str] = ()
+    source: str = ""
 
 
 def html(recordings: Sequence[Recording]) -> str:
@@ -91,6 +93,7 @@ def part_of(recording: Recording, prefix: str) -> Part:
     sections = outline(recording)
     paragraphs = str(recording.resolved.get("analysis", "")).split("\n\n")
     cases = {record.case: None for record in recording.records}
+    day, version = measured(recording), f"snnbench {recording.version or 'of an unknown version'}"
     return Part(
         sections,
         prefix=prefix,
@@ -99,6 +102,7 @@ def part_of(recording: Recording, prefix: str) -> Part:
         analysis=[" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()],
         shared=wording.shared(cases),
         folded=[section.name for section in sections if section.is_bare or section.name not in OPEN],
+        source=", ".join(part for part in (recording.name, wording.model(recording), day, version) if part),
     )
 
 
