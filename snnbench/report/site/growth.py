@@ -82,7 +82,9 @@ def exponents(known: Sequence[Sweep]) -> Section:
         for sweep in known
         for table in sweep.section.tables
     ]
-    return Section("exponents", "Every exponent", known[0].section.sentences, tables=tables)
+    return Section(
+        "exponents", "Every exponent", known[0].section.sentences, tables=tables, brief="exponents of every sweep"
+    )
 
 
 def _answers(known: Sequence[Sweep]) -> Iterator[tuple[str, str]]:

@@ -45,6 +45,7 @@ def library(catalogue: Catalogue, name: str, pairs: Sequence[history.Pair]) -> P
             ["Times of the newest recording of each question on each machine."],
             tables=[tables.times(newest, "../")],
             files=files(file_name(name)),
+            brief="times, floors and memory of every cell",
         ),
     ]
     return Page(f"libraries/{file_name(name)}", name, sections, entries, FOLDED)
