@@ -80,6 +80,13 @@ class Catalogue:
 
     def __init__(self, recordings: Iterable[Recording]) -> None:
         self.recordings = sorted(recordings, key=lambda each: (measured(each), each.name), reverse=True)
+        self._results: dict[str, dict[Case, list[Result]]] = {}
+
+    def results_of(self, recording: Recording) -> dict[Case, list[Result]]:
+        """Every result of a recording by case, found once."""
+        if recording.name not in self._results:
+            self._results[recording.name] = results_by_case(recording.records)
+        return self._results[recording.name]
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -90,7 +97,7 @@ class Catalogue:
             records: dict[tuple[Case, str], list[Record]] = {}
             for record in recording.records:
                 records.setdefault((record.case, record.label), []).append(record)
-            for case, results in results_by_case(recording.records).items():
+            for case, results in self.results_of(recording).items():
                 entries += [
                     Entry(recording, case, result, phase, records[case, result.contender])
                     for result in results
