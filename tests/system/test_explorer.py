@@ -42,7 +42,8 @@ PAIRS = (
     ("other", "absent", "other: \u2013 skipped: unsupported: subtracts only; absent: not asked"),
 )
 OVERLAP = """
-const boxes = [...document.querySelectorAll('#chart .name, #chart .value, #chart .factor, #shown label, .chip, #matrix td, #matrix button')]
+const places = '#chart .name, #chart .value, #chart .factor, #shown label, .chip, #matrix td, #matrix button';
+const boxes = [...document.querySelectorAll(places)]
   .map(element => [element.textContent, element.getBoundingClientRect()]).filter(([, box]) => box.width);
 return boxes.flatMap(([one, a], place) => boxes.slice(place + 1)
   .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
