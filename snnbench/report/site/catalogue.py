@@ -13,8 +13,6 @@ from snnbench.exits import UserError
 from snnbench.recording import lookup
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.report import answer
-from snnbench.report.overview import find
 from snnbench.report.page.citation import measured
 from snnbench.report.wording import model
 
@@ -122,11 +120,6 @@ class Catalogue:
         for recording in self.recordings:
             groups.setdefault(question(recording), []).append(recording)
         return groups
-
-    @cached_property
-    def summaries(self) -> dict[str, str]:
-        """The answer of each recording in two to four sentences, by the recording's name."""
-        return {recording.name: " ".join(answer.summary(find(recording))) for recording in self.recordings}
 
     @property
     def preferred(self) -> list[Recording]:

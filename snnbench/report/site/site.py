@@ -20,6 +20,7 @@ from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed
 from snnbench.report.site.cell_page import cell
 from snnbench.report.site.library_page import library
 from snnbench.report.site.page import Page
+from snnbench.report.site.question_page import question
 from snnbench.report.site.questions_page import questions, results
 
 HOME = "snnbench"
@@ -53,6 +54,7 @@ def files(catalogue: Catalogue) -> Iterator[File]:
 def _parts(catalogue: Catalogue) -> list[Part]:
     """All parts, those that take longest first."""
     parts: list[Part] = [(_first, ""), (_tables, "")]
+    parts += [(_question, name) for name in catalogue.by_question]
     parts += [(_recording, recording.name) for recording in catalogue.recordings]
     parts += [(_library, name) for name in catalogue.by_library]
     return parts + [(_cell, name) for name in catalogue.by_cell]
@@ -89,6 +91,10 @@ def _first(catalogue: Catalogue, _: str) -> Iterator[File]:
 def _tables(catalogue: Catalogue, _: str) -> Iterator[File]:
     yield from _page(questions(catalogue))
     yield from _page(results(catalogue))
+
+
+def _question(catalogue: Catalogue, name: str) -> Iterator[File]:
+    yield from _page(question(catalogue, name))
 
 
 def _library(catalogue: Catalogue, name: str) -> Iterator[File]:
