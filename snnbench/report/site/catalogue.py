@@ -16,6 +16,9 @@ from snnbench.recording.record import Record
 from snnbench.report.page.citation import measured
 from snnbench.report.wording import model
 
+SAME = ("exact", "equivalent")
+"""The verdicts of the same work."""
+
 
 class NoRecordings(UserError):
     """A folder holds no recording; the message names it."""
@@ -122,15 +125,23 @@ class Catalogue:
         return groups
 
     @property
+    def proved(self) -> int:
+        """The number of cells that were proved to be the same work."""
+        return len({entry.name for entry in self.entries if entry.result.verdict in SAME})
+
+    @property
     def preferred(self) -> list[Recording]:
         """The newest first, and unfinished ones, which show a part of the work, last."""
         return sorted(self.recordings, key=lambda each: each.unfinished)
 
     @cached_property
     def latest(self) -> list[Recording]:
-        """The newest recording of each question on each model of machine; an unfinished one if there is no other."""
+        """The newest recording of each question on each model of machine; an unfinished one if there is no other.
+
+        An A/B test answers a question of its own, so it is none of them.
+        """
         newest: dict[tuple[str, str], Recording] = {}
-        for recording in self.preferred:
+        for recording in (each for each in self.preferred if not each.sides):
             newest.setdefault((question(recording), model(recording)), recording)
         return list(newest.values())
 

@@ -24,7 +24,7 @@ def question(catalogue: Catalogue, name: str) -> Page:
     recordings = catalogue.by_question[name]
     newest = [each for each in recordings if each in catalogue.latest]
     there = published.load(name)
-    parts = [_asks(newest[0])]
+    parts = [_asks(recordings[0])]
     for number, each in enumerate(newest, start=1):
         parts += _on_machine(each, number)
         if there:
