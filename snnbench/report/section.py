@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from snnbench.report.numbers import counted
+
 PANELS = 16
 """The most charts of a section; the numbers of the others are in the tidy data."""
 
@@ -12,10 +14,10 @@ PANELS = 16
 class Table:
     """Rows of text. The first `texts` columns hold words and the others numbers, unless `numbers` names those.
 
-    `code` names columns shown as code. `leaving` names the columns that a narrow terminal leaves out, the first one
-    first. `bars` names the column whose numbers a terminal also draws as bars. `anchors` has the name of each row for
-    links in a page; a page lets a reader sort and filter a table with anchors. `targets` has for each row the address
-    of a page about it, or an empty text.
+    `code` names columns shown as code. `leaving` names the columns that a narrow terminal or page leaves out, the first
+    one first. `bars` names the column whose numbers a terminal also draws as bars. `anchors` has the name of each row
+    for links in a page; a page lets a reader sort and filter a table with anchors. `targets` has for each row the
+    address of a page about it, or an empty text. `empty` is the meaning of an empty cell, for which a page has a dot.
     """
 
     columns: Sequence[str]
@@ -28,6 +30,7 @@ class Table:
     bars: str = ""
     anchors: Sequence[str] = ()
     targets: Sequence[str] = ()
+    empty: str = ""
 
     @property
     def numeric(self) -> list[bool]:
@@ -57,6 +60,7 @@ class Section:
     """A section; `name` is its anchor. `sentences` open it, `answers` (where, what) follow; `remarks` are a list.
 
     `files` are (name, address) of the same data in other formats. `text` is preformatted, and follows the sentences.
+    `brief` is the content in a few words, for a page that shows the section folded.
     """
 
     name: str
@@ -71,16 +75,30 @@ class Section:
     text: str = ""
     folded: Sequence[tuple[str, str]] = field(default=())
     """(summary, preformatted text) of each part that is folded at first."""
+    brief: str = ""
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it has sentences only, such as the reason why it is left out."""
+        parts = self.answers, self.remarks, self.tables, self.charts, self.closing, self.files, self.text, self.folded
+        return not any(parts)
+
+    @property
+    def inside(self) -> str:
+        """What a reader finds on unfolding it: `joules of one pass (4 charts, 1 table)`."""
+        listed = [(len(self.charts), "chart"), (len(self.tables), "table")]
+        counts = ", ".join(counted(count, word) for count, word in listed if count)
+        return f"{self.brief} ({counts})" if self.brief and counts else self.brief or counts
 
     @classmethod
     def of_charts(
-        cls, name: str, title: str, sentences: Sequence[str], makers: Sequence[Callable[[str], Chart]]
+        cls, name: str, title: str, sentences: Sequence[str], makers: Sequence[Callable[[str], Chart]], brief: str = ""
     ) -> Self:
         """A section of the charts that these functions of a name draw."""
         charts = [make(f"{name}-{number}") for number, make in enumerate(makers[:PANELS], start=1)]
         left = len(makers) - PANELS
         closing = [f"{left} more charts are left out; their numbers are in the tidy data (--format csv)."]
-        return cls(name, title, sentences, charts=charts, closing=closing if left > 0 else [])
+        return cls(name, title, sentences, charts=charts, closing=closing if left > 0 else [], brief=brief)
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ def test_numbers_beside_a_chart_equal_its_table(browser: Any, pages: dict[str, P
     show(browser, pages["single"], 1280, "light")
     rows = browser.execute_script(NUMBERS)
     saved = tmp_path / f"{browser.execute_script(FIRST_CHART)}.json"
-    browser.execute_script("document.querySelector('figure a.json').click()")
+    browser.execute_script("document.querySelector('figure [aria-label$=JSON]').click()")
     assert within(20, saved.exists)
     numbers = json.loads(saved.read_text(encoding="utf-8"))
     assert len(numbers) == len(rows) > 1

@@ -40,7 +40,8 @@ def section(overview: Overview) -> Section:
         f"One pass of {phase}: the joules that the counter adds up while passes run, less the idle power before them. "
         "Each is the median over trials. Contenders that deviate are left out."
     ]
-    return Section.of_charts("energy", title, sentences, [partial(chart.bars, overview, case, phase) for case in shown])
+    makers = [partial(chart.bars, overview, case, phase) for case in shown]
+    return Section.of_charts("energy", title, sentences, makers, "joules of one pass")
 
 
 SHOWN = Shown(METRIC, heading, cell, section, after="memory")

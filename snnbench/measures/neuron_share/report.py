@@ -102,7 +102,7 @@ def section(overview: Overview) -> Section:
         "than the framework's own linear layers. Contenders that deviate are left out."
     ]
     makers = [partial(chart.bars, overview, case, phase) for case in shown]
-    section_ = Section.of_charts("neuron-share", title, sentences, makers)
+    section_ = Section.of_charts("neuron-share", title, sentences, makers, "a pass, and the same without neurons")
     if (shares := table(overview.results, phase)).rows:
         section_ = replace(section_, tables=[replace(shares, caption=TITLE)])
     return section_

@@ -12,6 +12,7 @@ from snnbench.report.overview import Overview
 from snnbench.report.section import Section, Table
 
 MAX_NOISIEST = 6
+LEAVING = ("usual spread", "noisiest in")
 MACHINE = (
     "Each process also times fixed work that belongs to no library. The first chart has it over the run: what moves "
     "there moves with the machine, whatever is measured."
@@ -66,8 +67,11 @@ def section(overview: Overview) -> Section:
             *_again(overview),
             *([MACHINE] if machine else []),
         ],
-        tables=[Table(["library", "noisiest in", "flags", "usual spread", "largest spread"], rows, texts=3)],
+        tables=[
+            Table(["library", "noisiest in", "flags", "usual spread", "largest spread"], rows, texts=3, leaving=LEAVING)
+        ],
         charts=[*([machine] if machine else []), *charts],
+        brief="differences between trials, and flags",
         folded=[("What the flags mean", "\n".join(f"{flag}: {meaning}" for flag, meaning in FLAGS.items()))],
     )
 

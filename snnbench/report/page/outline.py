@@ -11,9 +11,9 @@ from snnbench.report.text import crossover_table, exchange_table
 
 SECTIONS: dict[str, Callable[[Overview], Section]] = {
     "headline": sections.headline,
-    "matrix": matrix.section,
     "time": sections.times,
     "cells": sections.cells,
+    "matrix": matrix.section,
     "memory": sections.memories,
     "pareto": sections.fronts,
     "split": sections.splits,
@@ -24,7 +24,9 @@ SECTIONS: dict[str, Callable[[Overview], Section]] = {
     "noise": noise.section,
     "provenance": provenance.section,
 }
-"""The sections in their order: the equivalence matrix comes before the tables and charts of times."""
+"""The sections in their order: the answer, its chart and its numbers, then who does the same work."""
+OPEN = frozenset({"slower-or-not", "answer", "time", "epochs", "cells", "matrix", "exchange"})
+"""The names of the sections that a page shows unfolded."""
 
 
 def outline(recording: Recording) -> list[Section]:
@@ -44,9 +46,9 @@ def outline(recording: Recording) -> list[Section]:
     for name, section in SECTIONS.items():
         if name == "scaling":
             shown += crossover_table.sections(overview)
-        if name == "failures":
-            shown += exchange_table.sections(overview)
         shown.append(section(overview))
+        if name == "matrix":
+            shown += exchange_table.sections(overview)
         if name in further:
             shown.append(further[name](overview))
     return shown

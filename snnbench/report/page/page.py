@@ -1,13 +1,13 @@
 """The page: recordings as one HTML file that needs no network, no server and nothing beside it.
 
 Names, messages and prose in a recording are untrusted. Jinja escapes all of them. Inlined JSON cannot end its element.
-The page's policy allows only two scripts, by their hashes, and fetches nothing.
+The page's policy allows only its own scripts, by their hashes, and fetches nothing.
 """
 
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import Any
 import snnbench
 from snnbench.recording.reading import Recording
 from snnbench.report import wording
-from snnbench.report.page.outline import outline
+from snnbench.report.page.citation import measured
+from snnbench.report.page.outline import OPEN, outline
 from snnbench.report.section import Section
 
 TEMPLATE = Path(__file__).parent / "template"
@@ -29,7 +30,10 @@ GROUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One recording on the page, or any other sections; `prefix` makes its anchors unique."""
+    """One recording on the page, or any other sections; `prefix` makes its anchors unique.
+
+    `folded` names the sections that a reader unfolds. `source` says under a saved chart where its numbers come from.
+    """
 
     sections: Sequence[Section]
     prefix: str = ""
@@ -37,6 +41,8 @@ class Part:
     machine: str = ""
     analysis: Sequence[str] = ()
     shared: str = ""
+    folded: Collection[str] = ()
+    source: str = ""
 
 
 def html(recordings: Sequence[Recording]) -> str:
@@ -59,9 +65,9 @@ def document(title: str, parts: Sequence[Part], crumbs: Sequence[tuple[str, str]
     }
     names = {name: f"var({name})" for name in style.variables("light")}
     data = {"configuration": style.configuration(names, FONT), "specifications": drawn}
-    alive = drawn or any(table.anchors for part in parts for section in part.sections for table in section.tables)
-    script = (TEMPLATE / "page.js").read_text(encoding="utf-8") if alive else ""
-    scripts = [_library() if drawn else "", script]
+    has_tables = any(section.tables for part in parts for section in part.sections)
+    scripts = [_script("page.js")] if has_tables or drawn else []
+    scripts += [_library(), _script("charts.js")] if drawn else []
     return str(
         _template().render(
             title=title,
@@ -70,10 +76,8 @@ def document(title: str, parts: Sequence[Part], crumbs: Sequence[tuple[str, str]
             style=Markup(css()),
             parts=parts,
             crumbs=crumbs,
-            any_chart=bool(drawn),
-            data=Markup(inlined(data)),
-            library=Markup(scripts[0]),
-            script=Markup(scripts[1]),
+            data=Markup(inlined(data)) if drawn else "",
+            scripts=[Markup(script) for script in scripts],
         )
     )
 
@@ -89,6 +93,7 @@ def part_of(recording: Recording, prefix: str) -> Part:
     sections = outline(recording)
     paragraphs = str(recording.resolved.get("analysis", "")).split("\n\n")
     cases = {record.case: None for record in recording.records}
+    day, version = measured(recording), f"snnbench {recording.version or 'of an unknown version'}"
     return Part(
         sections,
         prefix=prefix,
@@ -96,6 +101,8 @@ def part_of(recording: Recording, prefix: str) -> Part:
         machine=wording.model(recording),
         analysis=[" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()],
         shared=wording.shared(cases),
+        folded=[section.name for section in sections if section.is_bare or section.name not in OPEN],
+        source=", ".join(part for part in (recording.name, wording.model(recording), day, version) if part),
     )
 
 
@@ -126,6 +133,11 @@ def css() -> str:
     }
     dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {rules['dark']} }} }}"
     return f":root {{ {rules['light']} }}\n{dark}\n{(TEMPLATE / 'page.css').read_text(encoding='utf-8')}"
+
+
+@cache
+def _script(name: str) -> str:
+    return (TEMPLATE / name).read_text(encoding="utf-8")
 
 
 @cache

@@ -37,6 +37,7 @@ def section(overview: Overview) -> Section:
             Table(["machine", "value"], facts, texts=2),
             Table(["library", "version", "framework", "adapter", "environment"], _versions(overview), texts=5),
         ],
+        brief="machine, versions, config, and how to cite it",
         folded=[*folded, ("How to cite it", citation.bibtex([recording]))],
     )
 

@@ -49,6 +49,7 @@ def section(overview: Overview) -> Section:
         remarks=remarks,
         tables=tables,
         charts=charts,
+        brief="exponents of times",
         closing=[f"{left} more sweeps are left out; their numbers are in the tidy data (--format csv)."]
         if left > 0
         else [],

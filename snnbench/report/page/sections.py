@@ -58,6 +58,7 @@ def failures(overview: Overview) -> Section:
             )
         ],
         closing=[f"{left} more kinds of failure are in the recording."] if left > 0 else [],
+        brief=f"{counted(len(groups), 'kind')} of failure, with reasons and commands",
     )
 
 
@@ -94,7 +95,7 @@ LIBRARY, WORK, CELL = "library", "work", "cell"
 
 
 def cells(overview: Overview) -> Section:
-    """The tables of all cases in one, with the work and its sizes as columns."""
+    """The tables of all cases in one, with the work and its sizes as columns; library, work and time leave last."""
     title = "Every number"
     tables = {case: measurements(case, results, overview.baseline) for case, results in overview.results.items()}
     filled = {case: table for case, table in tables.items() if table.rows}
@@ -122,7 +123,10 @@ def cells(overview: Overview) -> Section:
     sentences += [f"A ratio is a time over that of {overview.baseline}."] if "ratio" in columns else []
     common = wording.common_sizes(filled) or next(iter(filled)).sizes()
     sentences += [f"All rows: {common}."] if common else []
-    return Section("cells", title, [" ".join(sentences)], tables=[Table(names, rows, numbers=numbers, anchors=anchors)])
+    leaving = dict.fromkeys(name for table in filled.values() for name in table.leaving)
+    order = [CELL, *leaving, "ratio", "verdict", *(axes[axis][0] for axis in sizes)]
+    table = Table(names, rows, numbers=numbers, leaving=order, anchors=anchors)
+    return Section("cells", title, [" ".join(sentences)], tables=[table])
 
 
 def anchor(case: Case, contender: str) -> str:
@@ -206,7 +210,7 @@ def memories(overview: Overview) -> Section:
         f"Of one pass of {phase}, in a process that timed nothing: static (weights, input, cotangent), retained (what "
         "a forward pass leaves for the backward pass), and the peak above these."
     ]
-    return Section.of_charts("memory", title, sentences, makers)
+    return Section.of_charts("memory", title, sentences, makers, "what one pass keeps, and its peak")
 
 
 def fronts(overview: Overview) -> Section:
@@ -223,7 +227,7 @@ def fronts(overview: Overview) -> Section:
     sentences = [
         "No contender is both faster and smaller than one on the Pareto front. Contenders that deviate are left out."
     ]
-    return Section.of_charts("pareto", title, sentences, makers)
+    return Section.of_charts("pareto", title, sentences, makers, "contenders that no other beats in both")
 
 
 def splits(overview: Overview) -> Section:
@@ -237,7 +241,7 @@ def splits(overview: Overview) -> Section:
         "Both are timed in passes of their own, with a wait between, so they need not add up to a training pass, "
         "which the tick marks."
     ]
-    return Section.of_charts("split", title, sentences, makers)
+    return Section.of_charts("split", title, sentences, makers, "the two halves of a training pass")
 
 
 def first_calls(overview: Overview) -> Section:
@@ -256,7 +260,7 @@ def first_calls(overview: Overview) -> Section:
         "and a cheap pass is ahead in total from some pass on: first call + (passes - 1) * pass. Starting a process is "
         "in neither."
     ]
-    return Section.of_charts("first-call", title, sentences, makers)
+    return Section.of_charts("first-call", title, sentences, makers, "building and compiling, and when that pays")
 
 
 def ratios(overview: Overview) -> Section:
@@ -276,7 +280,9 @@ def ratios(overview: Overview) -> Section:
         ratio_lines.against(overview, family, axis, phase, f"ratio-{number}")
         for number, (axis, family) in enumerate(_swept(overview, base, phase), start=1)
     ]
-    return Section("ratio", title, sentences, charts=charts[:PANELS], tables=shares)
+    return Section(
+        "ratio", title, sentences, charts=charts[:PANELS], tables=shares, brief=f"times over those of {base}"
+    )
 
 
 def _swept(overview: Overview, base: str, phase: str) -> list[tuple[str, list[Case]]]:

@@ -20,7 +20,7 @@ LEGEND = (
 def sections(overview: Overview) -> Iterator[Section]:
     """The table, if a library has times on both kinds of device."""
     if (crossings := table(overview.results, overview.headline)).rows:
-        yield Section("crossover", TITLE, tables=[crossings], closing=[LEGEND])
+        yield Section("crossover", TITLE, tables=[crossings], closing=[LEGEND], brief="by library")
 
 
 def table(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:

@@ -28,6 +28,8 @@ DISTANCES = (
     "of this neuron",
     "cosine of gradients",
 )
+LEAVING = ("held to its own rule", *DISTANCES[3:5])
+"""The columns of distances that leave first."""
 
 
 def report(recording: Recording) -> Report:
@@ -203,7 +205,7 @@ def distances(results: Iterable[Result]) -> list[list[str]]:
 def distance_table(results: Iterable[Result]) -> Table:
     """The distances as a table; without rows if no contender with a verdict deviates."""
     shown = [result for result in results if result.verdict]
-    return Table(DISTANCES, distances(shown), texts=2, leaving=("held to its own rule", *DISTANCES[3:5]))
+    return Table(DISTANCES, distances(shown), texts=2, leaving=LEAVING)
 
 
 def _ratio(result: Result, base: Result, phase: str) -> str:

@@ -1,34 +1,5 @@
 "use strict";
-// Draws every chart in its place, and lets a reader sort and filter tables and save the numbers of a chart.
-// Expressions of charts are interpreted, not compiled, so that the page needs no eval.
-
-// Whether no legend is cut off: how wide one is shows only when it is drawn.
-const fits = (place) =>
-  [...place.querySelectorAll(".role-legend")].every(
-    (legend) => legend.getBoundingClientRect().right <= place.getBoundingClientRect().right + 1,
-  );
-
-const drawCharts = async (source) => {
-  const { configuration, specifications } = JSON.parse(source.textContent);
-  const options = {
-    mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false, config: configuration,
-    tooltip: { theme: "custom", disableDefaultStyle: true },
-  };
-  for (const [name, specification] of Object.entries(specifications)) {
-    const place = document.getElementById(name);
-    configuration.axisY.labelLimit = Math.min(configuration.axisY.labelLimit, 0.4 * place.clientWidth);
-    try {
-      for (let columns = Math.ceil(place.clientWidth / 120); columns > 0; columns--) {
-        configuration.legend.columns = columns;
-        await vegaEmbed(place, specification, options);
-        if (fits(place)) break;
-      }
-    } catch (error) {
-      place.textContent = "This chart could not be drawn; its numbers are in the table below.";
-      console.error(name, error);
-    }
-  }
-};
+// Leaves out of each table the columns that do not fit, lets a reader sort and filter, and unfolds what an address names.
 
 // The number that a cell begins with, or its text; rows without a number come last.
 const sortKey = (row, column) => {
@@ -78,33 +49,102 @@ const makeFilterable = (table) => {
   update();
 };
 
-// The numbers of a chart as JSON: a list of objects, by the names of the columns of its table.
-const offerNumbers = (figure) => {
-  const table = figure.querySelector("table");
-  const link = document.createElement("a");
-  link.className = "json";
-  link.textContent = "JSON";
-  link.download = `${figure.querySelector(".chart").id}.json`;
-  const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-  const rows = [...table.tBodies[0].rows].map((row) =>
-    Object.fromEntries([...row.cells].map((cell, column) => {
-      const text = cell.textContent;
-      const isNumber = cell.classList.contains("number") && text.trim() !== "" && !Number.isNaN(Number(text));
-      return [names[column], isNumber ? Number(text) : text];
-    })),
-  );
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(rows, null, 1)], { type: "application/json" }));
-  figure.querySelector("details").before(link);
+// Lets names break after / and _ only, and numbers before their interval.
+const letBreak = (table) => {
+  const before = (cell, mark) => {
+    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const place = walker.currentNode.data.search(mark);
+      if (place >= 0) walker.currentNode.splitText(place + 1).before(document.createElement("wbr"));
+    }
+  };
+  const names = [...table.tBodies[0].rows].map((row) => row.cells[0]);
+  const longest = Math.max(0, ...names.flatMap((cell) => cell.textContent.split(/\s/).map((word) => word.length)));
+  table.style.setProperty("--name", `${longest + (table.className === "full" ? 2 : 0)}ch`);
+  names.forEach((cell) => before(cell, /[/_]./));
+  table.querySelectorAll("td.number").forEach((cell) => before(cell, / \(/));
 };
 
-(async () => {
-  document.querySelectorAll("table.full").forEach((table) => {
-    makeSortable(table);
-    makeFilterable(table);
+const PAPER = 1000; // the width in px of a page of A4 or Letter, were it printed as large as on a screen
+
+// Columns that do not fit leave a table: those that it names as leaving first, then the last ones. The first one stays.
+const fitColumns = (table) => {
+  const headings = [...table.tHead.rows[0].cells];
+  const leaving = (table.dataset.leaving ?? "").split(" ").filter(Boolean).map(Number);
+  const last = headings.map((_, column) => column).slice(1).reverse().filter((column) => !leaving.includes(column));
+  const [line, onScreen, onPaper, button] = ["p", "span", "span", "button"].map((name) => document.createElement(name));
+  line.className = "note columns";
+  onPaper.className = "paper";
+  button.type = "button";
+  line.append(onScreen, onPaper, " ", button);
+  table.parentElement.before(line);
+  let all = false;
+
+  const leftOut = (room) => {
+    const out = new Set();
+    const leave = (order, how) => {
+      table.classList.add("whole", how);
+      const widths = headings.map((heading) => heading.getBoundingClientRect().width);
+      table.classList.remove("whole", how);
+      const needed = () => widths.reduce((sum, width, column) => sum + (out.has(column) ? 0 : width), 0);
+      for (const column of order) if (needed() > room) out.add(column);
+    };
+    if (leaving.length && room > 480) leave(leaving, "widest");
+    leave([...leaving, ...last], "narrowest");
+    return [...out].sort((a, b) => a - b);
+  };
+  const say = (place, out) => {
+    place.textContent = out.length ? `Left out: ${out.map((column) => headings[column].textContent).join("; ")}.` : "";
+  };
+  const fit = () => {
+    const out = leftOut(table.parentElement.clientWidth);
+    table.dataset.out = out.join(" ");
+    table.classList.toggle("whole", all);
+    line.hidden = !out.length;
+    say(onScreen, out);
+    if (all) onScreen.textContent = "This table scrolls sideways.";
+    button.textContent = all ? "Fit the page" : "Show all columns";
+  };
+  button.addEventListener("click", () => {
+    all = !all;
+    fit();
   });
-  document.querySelectorAll("figure").forEach(offerNumbers);
-  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView({ block: "center" });
-  const source = document.getElementById("charts");
-  if (source) await drawCharts(source);
-  document.documentElement.dataset.charts = "drawn";
-})();
+  new ResizeObserver(fit).observe(table.parentElement);
+  addEventListener("beforeprint", () => {
+    const out = leftOut(PAPER);
+    table.dataset.paper = out.join(" ");
+    say(onPaper, out);
+    table.classList.toggle("whole", all);
+  });
+};
+
+const hideLeftOut = (tables) => {
+  const sheet = new CSSStyleSheet();
+  const most = Math.max(0, ...tables.map((table) => table.tHead.rows[0].cells.length));
+  for (let column = 1; column < most; column++) {
+    const cells = `tr > :nth-child(${column + 1}) { display: none; }`;
+    sheet.insertRule(`@media screen { [data-out~="${column}"]:not(.whole) ${cells} }`);
+    sheet.insertRule(`@media print { [data-paper~="${column}"] ${cells} }`);
+  }
+  document.adoptedStyleSheets = [sheet];
+};
+
+// Unfolds what the address names, and shows it.
+const reveal = () => {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  for (let folded = target.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
+  target.scrollIntoView({ block: target.tagName === "TR" ? "center" : "start" });
+};
+
+document.querySelectorAll("table.full").forEach((table) => {
+  makeSortable(table);
+  makeFilterable(table);
+});
+const tables = [...document.querySelectorAll("article table")];
+tables.forEach(letBreak);
+hideLeftOut(tables);
+tables.forEach(fitColumns);
+addEventListener("hashchange", reveal);
+reveal();
+if (!document.getElementById("charts")) document.documentElement.dataset.charts = "drawn";
