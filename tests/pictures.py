@@ -26,6 +26,7 @@ FUSION = ROOT / "results" / "2026-11-23_temporal-fusion_epyc-2cpu"
 DEPTH = ROOT / "results" / "2026-11-23_depth_epyc-2cpu"
 LOADING = ROOT / "results" / "2026-11-25_loading_xeon-2cpu"
 TRAINING = ROOT / "results" / "2026-11-24_training_epyc-2cpu"
+CARDS = ROOT / "results" / "2026-11-26_cards_h200"
 DEVICES = ROOT / "results" / "2026-11-23_devices_epyc-2cpu"
 IMAGES = ROOT / "docs" / "images"
 COLUMNS = 100
@@ -34,7 +35,7 @@ CHARTS = {
     **{"split": (RECORDING, "split-1"), "first-call": (RECORDING, "first-call-1"), "noise": (RECORDING, "noise-1")},
     **{"lines": (SWEEP, "time-1"), "machine": (SWEEP, "noise-machine"), "ratios": (FUSION, "ratio-1")},
     **{"depth": (DEPTH, "scaling-layers-2"), "devices": (DEVICES, "time-3")},
-    "epochs": (LOADING, "epochs-1"),
+    **{"epochs": (LOADING, "epochs-1"), "gpu": (CARDS, "time-1")},
 }
 """Picture -> a recording and its figure; each picture is drawn for a light and for a dark ground."""
 CURVES = "drawn-cases"

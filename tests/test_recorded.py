@@ -149,6 +149,6 @@ def test_gain_of_compiling_is_that_of_its_recorded_durations() -> None:
 
 
 def test_published_ratios_are_those_of_the_published_seconds() -> None:
-    """The table of configs/README.md has 160.59 s, 71.17 s and 68.11 s."""
+    """Published are 160.59 s, 71.17 s and 68.11 s."""
     assert cells("table_1.table", "ResNet18")[1:3] == ["2.36", "1.04"]
     assert cells("loading.table", "RTX 3080", "EXODUS")[2:] == ["90.73", "6.36", "10.24", "-"]

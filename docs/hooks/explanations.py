@@ -6,7 +6,7 @@ as "all are exact", are required of it here.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from recordings import ROOT, benchmark, newest, recording, require, results, time_ns
+from recordings import RESULTS, benchmark, newest, recording, require, results, time_ns
 
 from snnbench.analysis import race
 from snnbench.analysis.epochs import Epoch, epochs
@@ -24,6 +24,8 @@ from snnbench.recording.flags import LEAST_GROWTH_BYTES
 from snnbench.report.answer import leads
 from snnbench.report.overview import find
 from snnbench.report.section import Report, Table
+from snnbench.report.site import published
+from snnbench.report.site.catalogue import load
 from snnbench.report.text import exchange_table, recording_tables
 from snnbench.report.text.markdown import markdown, table
 from snnbench.worker import contention, timed_phase
@@ -35,13 +37,6 @@ TIME, PEAK = ("train", "time"), ("train", "host_peak")
 STEPPED = ("snntorch/step", "norse/lift")
 """The contenders that run a network step by step."""
 NETWORKS = {"ResNet18": "spiking-resnet18", "ResNet34": "spiking-resnet34", "ResNet50": "spiking-resnet50"}
-LENZ = {
-    ("RTX 3080", "Sinabs"): (132.38, 129.10, 132.78),
-    ("RTX 3080", "EXODUS"): (90.73, 14.26, 8.86),
-    ("RTX 2070", "Sinabs"): (194.96, 195.04, 191.80),
-    ("RTX 2070", "EXODUS"): (108.32, 19.70, 16.58),
-}
-"""Published seconds of an epoch: naive, from a warm cache on the disk, from sparse tensors on the card."""
 
 
 def span(values: Iterable[float], digits: int = 2) -> str:
@@ -191,10 +186,12 @@ def table_1() -> dict[str, str]:
     uncertain |= {(NETWORKS["ResNet18"], "serial/torch")}
     require(level == uncertain, "three of these nine differences are not certain")
     rows = []
-    for network, seconds in published_table_1().items():
-        case = next(case for case, _ in known if case.as_dict()["model"] == NETWORKS[network])
+    seconds = published_seconds("temporal-fusion-table1")
+    for network, model in NETWORKS.items():
+        case = next(case for case, _ in known if case.as_dict()["model"] == model)
+        fusion, cupy, serial_torch = seconds[f"CIFAR-10, {network}"].values()
         here = (time_ns(known[case, each]) / time_ns(known[case, "fused/cpu"]) for each in contenders)
-        rows.append([network, *(f"{ratio:.2f}" for ratio in (seconds[0] / seconds[2], seconds[1] / seconds[2], *here))])
+        rows.append([network, *(f"{ratio:.2f}" for ratio in (serial_torch / fusion, cupy / fusion, *here))])
     columns = (
         *("network", "paper, SpikingJelly PyTorch", "paper, SpikingJelly CuPy"),
         *("here, SpikingJelly's old release", "here, SpikingJelly 2.0.0", "here, `serial/torch`"),
@@ -203,11 +200,9 @@ def table_1() -> dict[str, str]:
     return {"old": old, "new": new, "serial": serial, "table": table(Table(columns, rows))}
 
 
-def published_table_1() -> dict[str, list[float]]:
-    """The paper's seconds on CIFAR-10 by network: SpikingJelly's PyTorch, its CuPy, and temporal fusion."""
-    lines = (ROOT / "configs" / "README.md").read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| CIFAR-10 |")]
-    return {row[1]: [float(seconds) for seconds in row[2:5]] for row in rows}
+def published_seconds(name: str) -> dict[str, dict[str, float]]:
+    """The seconds that a document published, by group and row."""
+    return {group.name: {row.name: row.seconds for row in group.row} for group in published.load(name).group}
 
 
 def devices() -> dict[str, str]:
@@ -232,17 +227,18 @@ def loading() -> dict[str, str]:
     """What caches bring an epoch, in the figure of Lenz and in a recording."""
     name = "2026-11-25_loading_xeon-2cpu"
     require(exact(results(name)), "all strategies have the same losses")
-    rows = [
-        [card, library, f"{naive:.2f}", f"{naive / disk:.2f}", f"{naive / device:.2f}", "-"]
-        for (card, library), (naive, disk, device) in LENZ.items()
-    ]
+    rows = []
+    for group, each in published_seconds("loading").items():
+        naive, disk, device = each.values()
+        rows.append([*group.split(", "), f"{naive:.2f}", f"{naive / disk:.2f}", f"{naive / device:.2f}", "-"])
+    first_here = len(rows)
     seconds = {(each.contender, each.strategy): each.epoch_ns / 1e9 for each in timed_epochs(name) if not each.workers}
     for contender in ("sinabs", "spikingjelly/auto", "torch-loop/unbind", "fused/cpu"):
         naive = seconds[contender, "naive"]
         ratios = (naive / seconds[contender, strategy] for strategy in ("disk-warm", "device-sparse", "memory"))
         rows.append(["2 CPUs", contender, f"{naive:.2f}", *(f"{ratio:.2f}" for ratio in ratios)])
     columns = ("machine", "library", "naive s", "naive over disk-warm", "naive over device-sparse", "naive over memory")
-    return {"table": table(Table(columns, rows, texts=2)), "fused": rows[-1][-1], "sinabs": rows[len(LENZ)][-1]}
+    return {"table": table(Table(columns, rows, texts=2)), "fused": rows[-1][-1], "sinabs": rows[first_here][-1]}
 
 
 def training() -> dict[str, str]:
@@ -269,6 +265,21 @@ def nir() -> dict[str, str]:
     """What importers and exporters make of small graphs."""
     recorded = newest("exchange")
     return {"tables": markdown(Report(sections=[exchange_table.section(recorded.exchanges)]))}
+
+
+def proved() -> dict[str, str]:
+    """How many libraries and cells were proved to be the same work."""
+    known = load(RESULTS)
+    return {"cells": f"{len(known.by_library)} libraries, {known.proved:,} proved cells"}
+
+
+def gpu() -> dict[str, str]:
+    """Training passes of 512 neurons on a card."""
+    known = {key: one for key, one in results("2026-11-26_cards_h200").items() if key[0].as_dict()["neurons"] == 512}
+    require(exact(known), "a time is of the same work")
+    small = {name: time_ns(result) / 1e6 for (_, name), result in known.items()}
+    names = {"fused": "fused/cuda-graph", "spikingjelly": "spikingjelly/auto", "loop": "torch-loop/unbind"}
+    return {name: f"{small[contender]:.3g} ms" for name, contender in names.items()}
 
 
 def quick() -> dict[str, str]:
@@ -398,6 +409,20 @@ def constant() -> dict[str, str]:
 
 
 SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
-    *(depth, network, sew, spikformer, compiled, fusion, table_1, devices, loading, training, neuron_share, nir, quick),
-    *(report, errors, steps, races, limit, least_memory, busy, zen_4, streaming, constant),
+    *(
+        depth,
+        network,
+        sew,
+        spikformer,
+        compiled,
+        fusion,
+        table_1,
+        devices,
+        loading,
+        training,
+        neuron_share,
+        nir,
+        proved,
+    ),
+    *(gpu, quick, report, errors, steps, races, limit, least_memory, busy, zen_4, streaming, constant),
 )

@@ -24,7 +24,8 @@ PART = re.compile(
     r"|\{\{\s*(?P<new>[\w.-]+)\s*\}\}",
     re.DOTALL,
 )
-PAGES = sorted(Path(__file__).parents[1].rglob("*.md"))
+DOCS = Path(__file__).parents[1]
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))]
 SOURCES = (findings.findings, open_neuromorphic.open_neuromorphic, reference.notes, *explanations.SOURCES)
 
 

@@ -36,7 +36,7 @@ def site(
     with writing(output):
         files.try_folder(output)
     loaded = catalogue.load(results, say)
-    with writing(output), bar("pages written") as each:
+    with writing(output), bar("parts written") as each:
         count = site.write(loaded, output, each)
     typer.echo(
         f"{output / 'index.html'}: written, with {count - 1:,} other files on {len(loaded.recordings)} recordings"

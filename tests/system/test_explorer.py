@@ -1,6 +1,7 @@
 """Tests of the site's first page: its numbers, and in a browser every choice, address and copy, at every width."""
 
 import re
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -12,16 +13,37 @@ from snnbench.analysis.rank import rank
 from snnbench.report.site import explorer_data as data
 from snnbench.report.site import explorer_page as page
 from snnbench.report.site.catalogue import Catalogue, load
+from tests.fakes import CASE
 from tests.hostile import MARK, hostile
-from tests.recordings import recording, trials
+from tests.recordings import deviating, recording, skipped, trials
 from tests.sample import sample
 from tests.shipped import RESULTS
 from tests.system.test_browser import OVERFLOW, requested_addresses, show
 from tests.system.test_site import dated, steady
 
 OLD, NEW = "2026-11-20", "2026-11-22"
+CASES = "#matrix thead button:not(.sort)"
+ROWS = "#matrix tbody th button"
+PAIRS = (
+    ("quick", "slow", "slow is slower: 2 ms against 1 ms, 2.00\u00d7 as long (95 % interval 1.9"),
+    ("quick", "even", "No difference above 5 %: even takes 1.01 ms against 1 ms, 1.01\u00d7 as long (95 % interval"),
+    ("even", "noisy", "Not told apart: noisy takes 1.1 ms against 1.01 ms, 1.09\u00d7 as long (95 % interval"),
+    (
+        "once",
+        "slow",
+        "once took longer in one trial each, which shows no spread: 4 ms against 2 ms, 2.00\u00d7 as long.",
+    ),
+    (
+        "quick",
+        "late",
+        "late: ≠ deviates: fires a step late (up to 3.00% of the spikes differ, gradients by up to 2.0e-02)",
+    ),
+    ("other", "slow", "other: \u2013 skipped: unsupported: subtracts only"),
+    ("other", "absent", "other: \u2013 skipped: unsupported: subtracts only; absent: not asked"),
+)
 OVERLAP = """
-const boxes = [...document.querySelectorAll('#chart .name, #chart .value, #chart .factor')]
+const places = '#chart .name, #chart .value, #chart .factor, #shown label, .chip, #matrix td, #matrix button';
+const boxes = [...document.querySelectorAll(places)]
   .map(element => [element.textContent, element.getBoundingClientRect()]).filter(([, box]) => box.width);
 return boxes.flatMap(([one, a], place) => boxes.slice(place + 1)
   .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
@@ -39,6 +61,25 @@ def catalogue() -> Catalogue:
             dated(hostile(), "2026-11-19", "stranger"),
         ]
     )
+
+
+@pytest.fixture(scope="module")
+def every_word(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a recording with a pair for each word, and contenders without a time."""
+    every = recording(
+        *trials("quick", [1.0, 1.001, 0.999, 1.0]),
+        *trials("even", [1.01, 1.011, 1.009, 1.01]),
+        *trials("noisy", [0.7, 1.5, 0.8, 1.4]),
+        *trials("slow", [2.0, 2.01, 1.99, 2.0]),
+        *trials("once", [4.0]),
+        *trials("absent", [1.0], case=CASE.with_(neurons=999)),
+        deviating("late", train=0.5),
+        skipped("other", "unsupported", "subtracts only"),
+        baseline="quick",
+    )
+    written = tmp_path_factory.mktemp("words") / "index.html"
+    written.write_text(page.html(Catalogue([every])), encoding="utf-8")
+    return written
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +139,16 @@ def text(browser: Any, place: str) -> str:
     return browser.execute_script("return document.querySelector(arguments[0]).innerText", place)  # type: ignore[no-any-return]
 
 
+def texts(browser: Any, place: str) -> list[str]:
+    script = "return [...document.querySelectorAll(arguments[0])].map(element => element.textContent)"
+    return browser.execute_script(script, place)  # type: ignore[no-any-return]
+
+
+def click(browser: Any, place: str, name: str) -> None:
+    script = "[...document.querySelectorAll(arguments[0])].find(one => one.textContent === arguments[1]).click()"
+    browser.execute_script(script, place, name)
+
+
 @pytest.mark.browser
 def test_choices_stand_in_the_address_and_lead_back(browser: Any, path: Path) -> None:
     show(browser, path, 1280, "light")
@@ -130,10 +181,59 @@ def test_every_view_can_be_chosen_and_says_who_is_fastest(browser: Any, path: Pa
 @pytest.mark.browser
 def test_heading_of_a_size_shows_that_size(browser: Any, path: Path) -> None:
     show(browser, path, 1280, "light")
-    buttons = browser.execute_script("return [...document.querySelectorAll('#sizes button')].map(b => b.innerText)")
-    assert buttons == ["64 neurons", "512 neurons", "1024 neurons"]
-    browser.execute_script("document.querySelectorAll('#sizes button')[2].click()")
+    choose(browser, "machine", "CPU: two devices")
+    assert texts(browser, CASES) == [
+        f"{size} neurons, reset {reset}" for reset in ("by subtraction", "to zero") for size in (64, 512, 1024)
+    ]
+    click(browser, CASES, "1024 neurons, reset by subtraction")
     assert chosen(browser)["size"].startswith("1024 neurons") and "size=1024" in browser.current_url
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("first", "second", "expected"), PAIRS)
+def test_two_contenders_are_compared_by_the_test_of_rank(
+    browser: Any, every_word: Path, first: str, second: str, expected: str
+) -> None:
+    show(browser, every_word, 1280, "light")
+    click(browser, ROWS, first)
+    click(browser, ROWS, second)
+    said = texts(browser, "#against dd")
+    assert any(line.startswith(expected) for line in said), said
+    browser.execute_script("dispatchEvent(new Event('popstate'))")
+    assert texts(browser, "#against dd") == said, "the address does not lead back"
+
+
+def test_words_of_pairs_are_those_of_the_test() -> None:
+    sides = recording(
+        *trials("base", [3.0, 3.02, 2.98, 3.0]),
+        *trials("noisy", [2.3, 3.6, 2.4, 3.4]),
+        *trials("slow", [9.0, 9.1, 8.9]),
+    )
+    (view,) = data.views(Catalogue([sides]))
+    names = combinations([entry.contender for entry in view.ranking.entries], 2)
+    words = {pair: word for pair, (word, *_) in zip(names, view.differences, strict=True)}
+    assert words == {("noisy", "base"): "inconclusive", ("noisy", "slow"): "slower", ("base", "slow"): "slower"}
+
+
+@pytest.mark.browser
+def test_cases_are_sorted_narrowed_and_shown_by_another_number(browser: Any, path: Path) -> None:
+    show(browser, path, 1280, "light")
+    choose(browser, "machine", "CPU: two devices")
+    unsorted = texts(browser, ROWS)
+    browser.execute_script("document.querySelector('#matrix .sort').click()")
+    assert texts(browser, ROWS) == sorted(unsorted) != unsorted
+    click(browser, ".chip", "reset to zero")
+    click(browser, ".chip", "beta")
+    assert texts(browser, CASES) == ["64 neurons", "512 neurons", "1024 neurons"]
+    assert texts(browser, "#matrix tbody td") == ["\u2013", "\u2013", "\u2013"]
+    click(browser, ".chip", "beta")
+    click(browser, ".chip", "gamma")
+    click(browser, "#shown label", "ratio")
+    assert texts(browser, "#matrix tbody td") == ["1.00\u00d7", "1.00\u00d7", "!"]
+    for _ in range(2):
+        assert parse_qs(browser.current_url.partition("#")[2])["only"] == ["neuron: reset to zero", "library: gamma"]
+        browser.execute_script("dispatchEvent(new Event('popstate'))")
+        assert texts(browser, ROWS) == ["gamma/compile"]
 
 
 @pytest.mark.browser
@@ -141,12 +241,12 @@ def test_table_and_address_are_copied(browser: Any, path: Path) -> None:
     show(browser, path, 1280, "light")
     browser.execute_script("window.copied = []; document.execCommand = () => copied.push(document.activeElement.value)")
     browser.execute_script("navigator.clipboard && (navigator.clipboard.writeText = () => Promise.reject())")
-    for name in ("table", "link"):
-        browser.execute_script(f"document.getElementById('copy-{name}').click()")
-    table, address = browser.execute_async_script("setTimeout(() => arguments[0](window.copied), 300)")
-    assert (
-        re.search(r"^\| library \| ms \|.*\n\| --- \| ---: \|", table, re.MULTILINE) and address == browser.current_url
-    )
+    for place in ("#copy-table", "#copy-matrix", ".copy-link"):
+        browser.execute_script("document.querySelector(arguments[0]).click()", place)
+    table, cases, address = browser.execute_async_script("setTimeout(() => arguments[0](window.copied), 300)")
+    assert re.search(r"^\| library \| ms \|.*\n\| --- \| ---: \|", table, re.MULTILINE)
+    assert re.search(r"^\| library \| 64 neurons.*\n\| --- \| ---: \|", cases, re.MULTILINE)
+    assert address == browser.current_url
 
 
 @pytest.mark.browser

@@ -16,6 +16,7 @@ from snnbench.recording.reading import Recording
 from snnbench.report import tidy
 from snnbench.report.site import site
 from snnbench.report.site.catalogue import Catalogue, NoRecordings, asks, cell_name, file_name, load
+from tests.fakes import CASE
 from tests.hostile import SCRIPT, hostile
 from tests.recordings import failed, recording, timed, trials
 from tests.sample import sample
@@ -104,12 +105,23 @@ def test_text_of_a_stranger_stays_text(files: dict[str, bytes]) -> None:
         assert not {"..", "."} & set(Path(address).parts) and not address.startswith("/")
 
 
-def test_page_of_questions_has_the_newest_answer_of_each(files: dict[str, bytes]) -> None:
-    text = files["questions.html"].decode()
-    assert "x floor" not in text, "no number compares libraries on different work"
-    assert "Which library is fast?" in text and "All do the same work" not in text
+def test_question_has_its_newest_answer_and_all_recordings(files: dict[str, bytes], catalogue: Catalogue) -> None:
+    name = "quick"
+    assert f'href="questions/{name}.html"' in files["questions.html"].decode()
+    text = files[f"questions/{name}.html"].decode()
+    assert "Which library is fast?" in text and "As published" not in text
     assert "a laptop, 2026-11-22" in text and "a laptop, 2026-11-20" not in text
-    assert 'href="recordings/old.html"' in text, "an older recording is listed"
+    assert 'href="../recordings/old.html"' in text, "an older recording is listed"
+
+
+def test_published_numbers_stand_beside_the_newest_recording() -> None:
+    case = CASE.with_(neurons=512, batch=16, time_steps=500, input_kind="gaussian")
+    records = [*trials("spikingjelly/auto", [10.0], case=case), *trials("norse/box", [15.0], case=case)]
+    chart = dated(recording(*records), "2026-11-22", "chart", "open-neuromorphic")
+    text = dict(site.files(Catalogue([chart])))["questions/open-neuromorphic.html"].decode()
+    rows = [re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL) for row in text.split("<tr") if "norse/box" in row]
+    cells = [[re.sub(r"<[^>]*>", "", cell).strip() for cell in row] for row in rows]
+    assert ["Norse v1.0.0", "0.109", "0.0816", "norse/box", "15", "1.5", "exact"] in [row[:7] for row in cells]
 
 
 def test_data_beside_a_table_are_the_tidy_rows_behind_it(files: dict[str, bytes], catalogue: Catalogue) -> None:

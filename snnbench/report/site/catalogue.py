@@ -13,10 +13,11 @@ from snnbench.exits import UserError
 from snnbench.recording import lookup
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.report import answer
-from snnbench.report.overview import find
 from snnbench.report.page.citation import measured
 from snnbench.report.wording import model
+
+SAME = ("exact", "equivalent")
+"""The verdicts of the same work."""
 
 
 class NoRecordings(UserError):
@@ -80,6 +81,13 @@ class Catalogue:
 
     def __init__(self, recordings: Iterable[Recording]) -> None:
         self.recordings = sorted(recordings, key=lambda each: (measured(each), each.name), reverse=True)
+        self._results: dict[str, dict[Case, list[Result]]] = {}
+
+    def results_of(self, recording: Recording) -> dict[Case, list[Result]]:
+        """Every result of a recording by case, found once."""
+        if recording.name not in self._results:
+            self._results[recording.name] = results_by_case(recording.records)
+        return self._results[recording.name]
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -90,7 +98,7 @@ class Catalogue:
             records: dict[tuple[Case, str], list[Record]] = {}
             for record in recording.records:
                 records.setdefault((record.case, record.label), []).append(record)
-            for case, results in results_by_case(recording.records).items():
+            for case, results in self.results_of(recording).items():
                 entries += [
                     Entry(recording, case, result, phase, records[case, result.contender])
                     for result in results
@@ -124,10 +132,10 @@ class Catalogue:
             groups.setdefault((question(recording), model(recording)), []).append(recording)
         return list(groups.values())
 
-    @cached_property
-    def summaries(self) -> dict[str, str]:
-        """The answer of each recording in two to four sentences, by the recording's name."""
-        return {recording.name: " ".join(answer.summary(find(recording))) for recording in self.recordings}
+    @property
+    def proved(self) -> int:
+        """The number of cells that were proved to be the same work."""
+        return len({entry.name for entry in self.entries if entry.result.verdict in SAME})
 
     @property
     def preferred(self) -> list[Recording]:
@@ -136,9 +144,12 @@ class Catalogue:
 
     @cached_property
     def latest(self) -> list[Recording]:
-        """The newest recording of each question on each model of machine; an unfinished one if there is no other."""
+        """The newest recording of each question on each model of machine; an unfinished one if there is no other.
+
+        An A/B test answers a question of its own, so it is none of them.
+        """
         newest: dict[tuple[str, str], Recording] = {}
-        for recording in self.preferred:
+        for recording in (each for each in self.preferred if not each.sides):
             newest.setdefault((question(recording), model(recording)), recording)
         return list(newest.values())
 

@@ -1,20 +1,22 @@
 """The numbers of the first page: every ranked phase of every case, of the newest recording that has it on a machine."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
-from snnbench import workloads
-from snnbench.analysis import case_words
-from snnbench.analysis.decision import Thresholds
-from snnbench.analysis.pairs import pairs, slower
+from snnbench import measures, workloads
+from snnbench.analysis import case_words, race
+from snnbench.analysis.decision import WORDS, Thresholds
+from snnbench.analysis.pairs import Pairs, pairs, slower
 from snnbench.analysis.rank import Entry, Ranking, rank
-from snnbench.analysis.results import Result, headline, results_by_case
+from snnbench.analysis.results import Result, headline
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report import wording
 from snnbench.report.page.citation import measured
+from snnbench.report.page.matrix import SIGNS
 from snnbench.report.site.catalogue import Catalogue, cell_name, file_name
 from snnbench.units import MIB, MS
 
@@ -22,6 +24,8 @@ CHOICES = ("machine", "network", "size", "neuron", "format", "phase")
 """What a reader chooses, in this order: a choice leaves those that the earlier ones allow."""
 DIGITS = 5
 """Significant digits of a number."""
+Difference = tuple[str, float | None, float | None]
+"""The word of two contenders, the second over the first, and the interval of their ratio, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,16 @@ class View:
     """One chart: a phase of a case in a recording, ranked; `choices` are its words for CHOICES.
 
     `leaders` are the fastest contender and all that no test calls slower; in one trial each, the fastest only.
+    `differences` are those of all pairs of entries, in the order of `combinations`. `title` are the words that name
+    the case within its recording.
     """
 
     recording: Recording
     ranking: Ranking
     choices: tuple[str, ...]
     leaders: frozenset[str]
+    differences: list[Difference]
+    title: list[str] = field(default_factory=list)
 
     @property
     def is_tested(self) -> bool:
@@ -53,24 +61,23 @@ def views(catalogue: Catalogue) -> list[View]:
     newest: dict[tuple[Any, ...], View] = {}
     for recording in catalogue.preferred:
         rankings = [ranking for ranking in _rankings(recording) if ranking.entries]
-        for ranking, leaders in zip(rankings, _leaders(recording, rankings), strict=True):
-            view = View(recording, ranking, _choices(recording, ranking), leaders)
-            newest.setdefault((view.choices, ranking.case), view)
-    return _told_apart(list(newest.values()))
+        of_recording = list(_views(recording, rankings))
+        for view, title in zip(of_recording, _sized(of_recording), strict=True):
+            named = replace(view, title=[word for words in title[1:-1] for word in words.split(", ")])
+            newest.setdefault((view.choices, view.case), named)
+    known = list(newest.values())
+    return [replace(view, choices=choices) for view, choices in zip(known, _sized(known), strict=True)]
 
 
-def _told_apart(known: list[View]) -> list[View]:
-    """The views, whose sizes also name the fields in which cases of the same choices differ."""
+def _sized(known: list[View]) -> Iterator[tuple[str, ...]]:
+    """The choices of each view, whose size also names the fields in which cases of the same choices differ."""
     alike: dict[tuple[str, ...], list[Case]] = {}
     for view in known:
         alike.setdefault(view.choices, []).append(view.case)
-    named_views = []
     for view in known:
         *before, size, neuron, number_format, phase = view.choices
         differing = wording.telling(view.case, alike[view.choices], ())
-        words = ", ".join(filter(None, (size, differing)))
-        named_views.append(replace(view, choices=(*before, words, neuron, number_format, phase)))
-    return named_views
+        yield *before, ", ".join(filter(None, (size, differing))), neuron, number_format, phase
 
 
 def _rankings(recording: Recording) -> list[Ranking]:
@@ -82,19 +89,35 @@ def _rankings(recording: Recording) -> list[Ranking]:
     return rank(recording, baseline, Thresholds()).rankings
 
 
-def _leaders(recording: Recording, rankings: list[Ranking]) -> Iterator[frozenset[str]]:
-    """The leaders of each ranking. A rank is of one side of the baseline, so the first may lack one that may lead."""
+def _views(recording: Recording, rankings: list[Ranking]) -> Iterator[View]:
+    """The view of each ranking. A rank is of one side of the baseline, so the first may lack one that may lead."""
     fields = [(one.case, one.phase, {entry.contender: entry.side for entry in one.entries}) for one in rankings]
-    raced = headline(recording.records) if recording.is_race else ()
+    (raced,) = headline(recording.records) or ("",) if recording.is_race else ("",)
+    races = race.standings(recording.records, raced) if raced else {}
     for ranking, words in zip(rankings, pairs(fields, "", Thresholds()), strict=True):
+        present = races.get(ranking.case) if ranking.phase == raced else None
         first, *others = ranking.entries
         if all(entry.rank is None for entry in ranking.entries):
             level = []
-        elif ranking.phase in raced:
-            level = [entry for entry in others if entry.rank == 1]
+        elif present:
+            level = [entry for entry in others if entry.contender in present.running]
         else:
             level = [entry for entry in others if not slower(words, entry.contender, first.contender)]
-        yield frozenset(entry.contender for entry in (first, *level))
+        leaders = frozenset(entry.contender for entry in (first, *level))
+        names = [entry.contender for entry in ranking.entries]
+        differences = [_difference(words, base, new, present) for base, new in combinations(names, 2)]
+        yield View(recording, ranking, _choices(recording, ranking), leaders, differences)
+
+
+def _difference(words: Pairs, base: str, new: str, present: race.Standing | None) -> Difference:
+    """The word of two contenders by the test of `rank`. A race decides what it knows of its leaders."""
+    if present and base == present.leader and new in present.slower:
+        return "slower", present.slower[new], None
+    comparison = words[base, new]
+    word, difference = comparison.word, comparison.difference
+    if present and base in present.running and new in present.running:
+        word = "same" if {base, new} <= {present.leader, *present.level} else "inconclusive"
+    return (word, difference.low, difference.high) if difference else (word, None, None)
 
 
 def _choices(recording: Recording, ranking: Ranking) -> tuple[str, ...]:
@@ -113,7 +136,10 @@ def _machine(recording: Recording, case: Case) -> str:
 
 
 def document(catalogue: Catalogue) -> dict[str, Any]:
-    """All views for the script: words once, and a list of rows each. Times are in ms, peaks in MiB."""
+    """All views for the script: words once, and a list of rows each. Times are in ms, peaks in MiB.
+
+    The words of a view's pairs are a string with a letter each, and the ends of their intervals a list beside it.
+    """
     words: dict[str, int] = {}
 
     def number_of(word: str) -> int:
@@ -122,22 +148,35 @@ def document(catalogue: Catalogue) -> dict[str, Any]:
     shown, known = [], views(catalogue)
     default = default_of(known) if known else None
     for view in known:
-        results = {each.contender: each for each in _results(view)}
+        results = {each.contender: each for each in catalogue.results_of(view.recording)[view.case]}
         floor_ns = next((each.floors_ns.get(view.ranking.phase) for each in results.values()), None)
         shown.append(
             {
                 "of": [number_of(word) for word in view.choices],
+                "title": [number_of(word) for word in view.title],
                 "in": [number_of(word) for word in _recorded(view.recording)],
                 "about": number_of(wording.heading(view.case)),
                 "floor": _short(floor_ns / MS) if floor_ns else None,
                 "rows": [[number_of(entry.contender), *_row(view, entry, results)] for entry in view.ranking.entries],
-                "apart": [[number_of(name), number_of(reason)] for name, reason in view.ranking.apart],
+                "apart": [
+                    [number_of(name), _sign(results[name], reason), number_of(reason)]
+                    for name, reason in view.ranking.apart
+                ],
+                "pairs": "".join(str(WORDS.index(word)) for word, *_ in view.differences),
+                "ends": [_end(end) for _, *ends in view.differences for end in ends],
                 "tested": view.is_tested,
                 "default": view is default,
             }
         )
     libraries = {name: file_name(name) for name in catalogue.by_library}
-    return {"choices": CHOICES, "words": list(words), "libraries": libraries, "views": shown}
+    return {
+        "choices": CHOICES,
+        "decisions": WORDS,
+        "measures": [[measures.title(name), of.unit] for name, of in measures.ranked().items()],
+        "words": list(words),
+        "libraries": libraries,
+        "views": shown,
+    }
 
 
 def _recorded(recording: Recording) -> tuple[str, ...]:
@@ -145,13 +184,21 @@ def _recorded(recording: Recording) -> tuple[str, ...]:
     return recording.name, measured(recording), file_name(recording.name)
 
 
-def _results(view: View) -> list[Result]:
-    cases = results_by_case(record for record in view.recording.records if record.case == view.case)
-    return cases[view.case]
+def _sign(result: Result, reason: str) -> str:
+    """The sign of a contender without a place."""
+    if result.verdict == "deviates":
+        return SIGNS["deviates"]
+    if reason.startswith("failed: incorrect"):
+        return SIGNS["incorrect"]
+    return SIGNS["failed" if result.failure else "unsupported"]
+
+
+def _end(end: float | None) -> float | None:
+    return None if end is None else float(f"{end:.3g}")
 
 
 def _row(view: View, entry: Entry, results: dict[str, Result]) -> Iterator[Any]:
-    """Median, its interval, 1 if it leads, trials, peak, first call, verdict and the name of the page of the cell."""
+    """Median, interval, 1 if it leads, trials, peak, first call, verdict, name of the page, and each ranked measure."""
     result, phase = results[entry.contender], view.ranking.phase
     yield _short(entry.side.summary.median / MS)
     yield [_short(end / MS) for end in entry.interval] if entry.interval else None
@@ -164,6 +211,9 @@ def _row(view: View, entry: Entry, results: dict[str, Result]) -> Iterator[Any]:
     yield _short(first.median / MS) if first else None
     yield result.verdict
     yield cell_name(view.case, entry.contender)
+    for name in measures.ranked():
+        value = result.summaries.get((phase, name))
+        yield _short(value.median) if value else None
 
 
 def default_of(known: list[View]) -> View:

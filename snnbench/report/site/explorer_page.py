@@ -10,15 +10,15 @@ from snnbench.report.site import explorer_data as data
 from snnbench.report.site.catalogue import Catalogue, file_name
 
 FOLDER = Path(__file__).parent / "explorer"
+SCRIPTS = ("explorer.js", "matrix.js", "start.js")
 TITLE = "Which spiking-network library is fastest for your network?"
-SAME = ("exact", "equivalent")
 
 
 def html(catalogue: Catalogue) -> str:
     """The page. It links to the other pages of the site."""
     from markupsafe import Markup
 
-    script = (FOLDER / "explorer.js").read_text(encoding="utf-8")
+    script = "".join((FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS)
     style = f"{documents.css()}\n{(FOLDER / 'explorer.css').read_text(encoding='utf-8')}"
     ways = [("Every result in one table", "results.html"), ("Questions, answers and recordings", "questions.html")]
     ways += [(name, f"libraries/{file_name(name)}.html") for name in catalogue.by_library]
@@ -30,7 +30,7 @@ def html(catalogue: Catalogue) -> str:
             style=Markup(style),
             choices=data.CHOICES,
             libraries=len(catalogue.by_library),
-            cells=f"{len({entry.name for entry in catalogue.entries if entry.result.verdict in SAME}):,}",
+            cells=f"{catalogue.proved:,}",
             ways=ways,
             data=Markup(documents.inlined(data.document(catalogue))),
             script=Markup(script),

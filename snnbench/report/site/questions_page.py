@@ -2,20 +2,32 @@
 
 from collections.abc import Sequence
 
-from snnbench.report import answer, wording
+from snnbench.report import wording
 from snnbench.report.page.citation import measured
 from snnbench.report.section import Section, Table
 from snnbench.report.site import tables
 from snnbench.report.site.catalogue import Catalogue, Entry, asks, file_name
 from snnbench.report.site.page import Page, files, neuron
+from snnbench.report.site.question_page import address_of
 
 TITLE = "Questions, answers and recordings"
 SCHEMAS = (("schema of records", "schemas/record.json"), ("schema of tidy data", "schemas/tidy.json"))
 
 
 def questions(catalogue: Catalogue) -> Page:
-    """The newest answer to each question on each machine, the libraries, the neuron, all recordings."""
-    answered = [_question(catalogue, name) for name in catalogue.by_question]
+    """The questions, each with a page of its own, the libraries, the neuron, all recordings."""
+    asked = catalogue.by_question
+    rows = [
+        [name, asks(each[0]), str(len({wording.model(one) for one in each})), measured(each[0])]
+        for name, each in asked.items()
+    ]
+    targets = [f"{address_of(name)}.html" for name in asked]
+    answered = Section(
+        "questions",
+        "Questions",
+        ["Each page has the newest answer on each machine, its charts, and what others published on it."],
+        tables=[Table(["question", "what it asks", "machines", "newest"], rows, texts=2, targets=targets)],
+    )
     rows = [[name, *_reach(entries)] for name, entries in catalogue.by_library.items()]
     targets = [f"libraries/{file_name(name)}.html" for name in catalogue.by_library]
     libraries = Section(
@@ -31,7 +43,7 @@ def questions(catalogue: Catalogue) -> Page:
         tables=[Table(["page", "rows"], [["All results", str(len(catalogue.entries))]], targets=["results.html"])],
         files=[("tidy data as JSON", "results.json"), ("as Parquet", "results.parquet"), *SCHEMAS],
     )
-    return Page("questions", TITLE, [*answered, whole, libraries, neuron()])
+    return Page("questions", TITLE, [answered, whole, libraries, neuron()])
 
 
 def results(catalogue: Catalogue) -> Page:
@@ -44,24 +56,6 @@ def results(catalogue: Catalogue) -> Page:
         "results", "Every result", sentences, tables=[tables.times(catalogue.entries, "")], files=files("results")
     )
     return Page("results", "All results", [section], catalogue.entries)
-
-
-def _question(catalogue: Catalogue, name: str) -> Section:
-    """The newest answer to a question on each machine, and the recordings that answer it."""
-    recordings = catalogue.by_question[name]
-    answers = [
-        (f"{wording.model(each)}, {measured(each)}", catalogue.summaries[each.name])
-        for each in recordings
-        if each in catalogue.latest
-    ]
-    rows = [
-        [each.name, wording.model(each), measured(each), each.version or "-", answer.coverage(each)]
-        for each in recordings
-    ]
-    targets = [f"recordings/{file_name(each.name)}.html" for each in recordings]
-    columns = ["recording", "machine", "day", "snnbench", "cells"]
-    table = Table(columns, rows, texts=len(columns), targets=targets)
-    return Section(f"question-{file_name(name)}", name, [asks(recordings[0])], answers=answers, tables=[table])
 
 
 def _reach(entries: Sequence[Entry]) -> list[str]:

@@ -1,13 +1,16 @@
 """The site as files: every page, and its numbers as JSON and as Parquet."""
 
 import json
+import signal
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from snnbench.files import replace_file
+from snnbench.machine.cpus import usable_cpus
 from snnbench.recording import schema
-from snnbench.recording.reading import Recording
 from snnbench.report import tidy
 from snnbench.report.page import page as documents
 from snnbench.report.page.citation import measured
@@ -17,49 +20,95 @@ from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed
 from snnbench.report.site.cell_page import cell
 from snnbench.report.site.library_page import library
 from snnbench.report.site.page import Page
+from snnbench.report.site.question_page import question
 from snnbench.report.site.questions_page import questions, results
 
 HOME = "snnbench"
 File = tuple[str, bytes]
 """The address of a file in the site, and its content."""
+Part = tuple[Callable[[Catalogue, str], Iterator[File]], str]
+"""Files that are made together: the function that makes them, and the name of what they show."""
+_pairs = cache(history.pairs)
 
 
 def write(catalogue: Catalogue, folder: Path, each: Callable[[int, int], None] = lambda done, of: None) -> int:
-    """Write the site into `folder`, made if missing; `each` gets the progress. Returns the number of files.
+    """Write the site into `folder`, made if missing, on all CPUs. Returns the number of files.
 
-    Files that are there already and not of this site stay, so the address of a cell outlives its recording.
+    `each` gets the progress in parts: a page, or some that are made together. Files that are there already and not of
+    this site stay, so the address of a cell outlives its recording.
     """
-    pages_ = 3 + len(catalogue.by_library) + len(catalogue.by_cell) + len(catalogue.recordings)
-    done = count = 0
-    for address, content in files(catalogue):
-        path = folder / address
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, content)
-        count += 1
-        done += address.endswith(".html")
-        each(done, pages_)
+    parts, count = _parts(catalogue), 0
+    with ProcessPoolExecutor(usable_cpus(), initializer=_prepare, initargs=(catalogue, folder)) as pool:
+        for done, written in enumerate(pool.map(_write, parts), start=1):
+            count += written
+            each(done, len(parts))
     return count
 
 
 def files(catalogue: Catalogue) -> Iterator[File]:
     """Every file of the site."""
+    for make, name in _parts(catalogue):
+        yield from make(catalogue, name)
+
+
+def _parts(catalogue: Catalogue) -> list[Part]:
+    """All parts, those that take longest first."""
+    parts: list[Part] = [(_first, ""), (_tables, "")]
+    parts += [(_question, name) for name in catalogue.by_question]
+    parts += [(_recording, recording.name) for recording in catalogue.recordings]
+    parts += [(_library, name) for name in catalogue.by_library]
+    return parts + [(_cell, name) for name in catalogue.by_cell]
+
+
+_work: tuple[Catalogue, Path]
+"""In a process of the pool: the catalogue, and the folder of the site."""
+
+
+def _prepare(catalogue: Catalogue, folder: Path) -> None:
+    """Begin a process of the pool. The main process is the one that Ctrl-C ends."""
+    global _work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _work = catalogue, folder
+
+
+def _write(part: Part) -> int:
+    """Write the files of a part. Returns their number."""
+    (make, name), (catalogue, folder), count = part, _work, 0
+    for address, content in make(catalogue, name):
+        path = folder / address
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, content)
+        count += 1
+    return count
+
+
+def _first(catalogue: Catalogue, _: str) -> Iterator[File]:
     yield "index.html", explorer_page.html(catalogue).encode()
-    yield from _page(questions(catalogue))
-    yield from _page(results(catalogue))
-    pairs = history.pairs(catalogue)
-    for name in catalogue.by_library:
-        yield from _page(library(catalogue, name, pairs))
-    for entries in catalogue.by_cell.values():
-        yield from _page(cell(entries))
-    for recording in catalogue.recordings:
-        yield from _recording(recording)
     for name, document in (("record", schema.json_schema("record")), ("tidy", tidy.json_schema())):
         yield f"schemas/{name}.json", (json.dumps(document, indent=1) + "\n").encode()
 
 
-def _recording(recording: Recording) -> Iterator[File]:
+def _tables(catalogue: Catalogue, _: str) -> Iterator[File]:
+    yield from _page(questions(catalogue))
+    yield from _page(results(catalogue))
+
+
+def _question(catalogue: Catalogue, name: str) -> Iterator[File]:
+    yield from _page(question(catalogue, name))
+
+
+def _library(catalogue: Catalogue, name: str) -> Iterator[File]:
+    yield from _page(library(catalogue, name, _pairs(catalogue)))
+
+
+def _cell(catalogue: Catalogue, name: str) -> Iterator[File]:
+    yield from _page(cell(catalogue.by_cell[name]))
+
+
+def _recording(catalogue: Catalogue, name: str) -> Iterator[File]:
     """The page of a recording, as `snnbench report` makes it, and its tidy data."""
-    name = file_name(recording.name)
+    recording = next(each for each in catalogue.recordings if each.name == name)
+    name = file_name(name)
     part = documents.part_of(recording, "")
     data = Section("data", "Data", files=[("JSON", f"{name}.json"), ("Parquet", f"{name}.parquet")])
     part = replace(part, sections=[*part.sections, data])

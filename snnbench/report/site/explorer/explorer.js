@@ -4,12 +4,10 @@
 const data = JSON.parse(document.getElementById("views").textContent);
 const word = (number) => data.words[number];
 const views = data.views.map((view) => ({ ...view, of: view.of.map(word) }));
-const [selects, answer, source, chart, table, sizes, apart, status] = ["choices", "answer", "source", "chart", "table", "sizes", "apart", "status"]
+const [selects, answer, source, chart, table, apart, status] = ["choices", "answer", "source", "chart", "table", "apart", "status"]
   .map((id) => document.getElementById(id));
 const COLUMNS = ["library", "ms", "95 % interval", "x fastest", "x floor", "peak MiB", "first call ms", "trials", "verdict"];
-const [NAME, MS, INTERVAL, LEADS, TRIALS, PEAK, FIRST, VERDICT, CELL] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-
-const SIZE = data.choices.indexOf("size");
+const [NAME, MS, INTERVAL, LEADS, TRIALS, PEAK, FIRST, VERDICT, CELL, MEASURES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 const short = (value) => (value === null || value === undefined ? "" : Number(value.toPrecision(3)).toString());
 const times = (value) => `${value < 10 ? value.toFixed(2) : short(value)}×`;
@@ -41,7 +39,7 @@ const fromAddress = () => {
   return data.choices.map((name, place) => given.get(name) ?? first.of[place]);
 };
 
-const toAddress = (view) => `#${new URLSearchParams(data.choices.map((name, place) => [name, view.of[place]]))}`;
+const toAddress = (view) => `#${new URLSearchParams([...data.choices.map((name, place) => [name, view.of[place]]), ...matrixChoices()])}`;
 
 const leaders = (view) => view.rows.filter((row) => row[LEADS]);
 
@@ -98,59 +96,26 @@ const cellsOf = (view, row) => [
 ];
 
 const drawTable = (view) => {
-  const head = make("tr", {}, ...COLUMNS.map((name, place) => make("th", { scope: "col", textContent: name, className: `c${place}` })));
-  const rows = view.rows.map((row) => {
-    const [name, ...cells] = cellsOf(view, row);
+  const texts = view.rows.map((row) => cellsOf(view, row));
+  const isEmpty = COLUMNS.map((_, place) => texts.every((cells) => cells[place] === ""));
+  const head = make("tr", {}, ...COLUMNS.map((name, place) => make("th", { scope: "col", textContent: name, className: `c${place}`, hidden: isEmpty[place] })));
+  const rows = view.rows.map((row, line) => {
+    const [name, ...cells] = texts[line];
     const link = make("a", { href: `cells/${row[CELL]}.html`, textContent: name });
-    const others = cells.map((text, place) => make("td", { textContent: text, className: `c${place + 1}` }));
+    const others = cells.map((text, place) => make("td", { textContent: text, className: `c${place + 1}`, hidden: isEmpty[place + 1] }));
     return make("tr", {}, make("th", { scope: "row" }, link), ...others);
   });
   table.replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
 };
 
-// The words of each size that differ between these views.
-const differences = (alike) => {
-  const parts = alike.map((view) => view.of[SIZE].split(", "));
-  const shared = parts[0].filter((part) => parts.every((each) => each.includes(part)));
-  return parts.map((each) => each.filter((part) => !shared.includes(part)).join(", "));
-};
-
-// Every contender at every size that was measured alike. A colour says how far a time is from the best of its column.
-const drawSizes = (view) => {
-  const isAlike = (one) => one.in[0] === view.in[0] && one.of.every((text, place) => place === SIZE || text === view.of[place]);
-  const alike = views.filter(isAlike);
-  sizes.closest("section").hidden = alike.length < 2;
-  const headings = differences(alike).map((text, column) => {
-    const button = make("button", { type: "button", textContent: text });
-    button.addEventListener("click", () => choose(alike[column]));
-    const heading = make("th", { scope: "col" }, button);
-    if (alike[column] === view) heading.setAttribute("aria-current", "true");
-    return heading;
-  });
-  const best = alike.map((one) => one.rows[0][MS]);
-  const names = [...new Set([view, ...alike].flatMap((one) => one.rows.map(nameOf)))];
-  const rows = names.map((name) => {
-    const cells = alike.map((one, column) => {
-      const row = one.rows.find((each) => nameOf(each) === name);
-      const reason = one.apart.find(([each]) => word(each) === name);
-      if (!row) return make("td", { className: "none", textContent: reason ? "–" : "·", title: reason ? word(reason[1]) : "not asked" });
-      const cell = make("td", { textContent: short(row[MS]), title: `${times(row[MS] / best[column])} the fastest` });
-      const near = Math.max(0, 1 - Math.log10(row[MS] / best[column]));
-      cell.style.setProperty("--near", `${Math.round(45 * near)}%`);
-      if (row[LEADS]) cell.classList.add("leads");
-      return cell;
-    });
-    return make("tr", {}, make("th", { scope: "row", textContent: name }), ...cells);
-  });
-  sizes.replaceChildren(make("thead", {}, make("tr", {}, make("th", { scope: "col", textContent: "ms" }), ...headings)), make("tbody", {}, ...rows));
-};
-
-const markdown = (view) => {
+// A table in Markdown: `texts` are the places of columns that are not numbers.
+const markdown = (heading, columns, rows, texts) => {
   const line = (cells) => `| ${cells.join(" | ")} |`;
-  const rows = view.rows.map((row) => line(cellsOf(view, row)));
-  const heading = `${word(view.about)}, ${view.of.at(-1)}, ${view.of[0]}, ${view.in.slice(0, 2).map(word).join(", ")}`;
-  return [heading, "", line(COLUMNS), line(COLUMNS.map((_, place) => (place && place < 8 ? "---:" : "---"))), ...rows, ""].join("\n");
+  const rule = line(columns.map((_, place) => (texts.includes(place) ? "---" : "---:")));
+  return [heading, "", line(columns), rule, ...rows.map(line), ""].join("\n");
 };
+
+const measured = (view) => `${view.of.at(-1)}, ${view.of[0]}, ${view.in.slice(0, 2).map(word).join(", ")}`;
 
 const drawChoices = (view) => {
   let left = views;
@@ -177,8 +142,8 @@ const show = (view) => {
   );
   drawChart(view);
   drawTable(view);
-  drawSizes(view);
-  const others = view.apart.map(([name, reason]) => make("li", {}, make("b", { textContent: word(name) }), `: ${word(reason)}`));
+  drawMatrix(view);
+  const others = view.apart.map(([name, , reason]) => make("li", {}, make("b", { textContent: word(name) }), `: ${word(reason)}`));
   apart.replaceChildren(...others);
   apart.closest("details").hidden = !others.length;
   document.documentElement.dataset.shown = view.of.join("; ");
@@ -202,16 +167,3 @@ const choose = (view) => {
   show(view);
 };
 
-selects.addEventListener("change", ({ target }) => {
-  choose(found(data.choices.map((name, place) => (name === target.name ? target.value : shown.of[place]))));
-});
-addEventListener("popstate", () => show(found(fromAddress())));
-addEventListener("hashchange", () => show(found(fromAddress())));
-document.getElementById("copy-table").addEventListener("click", () => copy(markdown(shown), "table"));
-document.getElementById("copy-link").addEventListener("click", () => {
-  history.replaceState(null, "", toAddress(shown));
-  copy(location.href, "address");
-});
-if (views.length) show(found(fromAddress()));
-else answer.textContent = "Nothing was timed in these recordings.";
-document.documentElement.dataset.charts = "drawn";
