@@ -38,8 +38,8 @@ PAIRS = (
         "late",
         "late: ≠ deviates: fires a step late (up to 3.00% of the spikes differ, gradients by up to 2.0e-02)",
     ),
-    ("other", "slow", "other: \u2013 skipped: unsupported: subtracts only"),
-    ("other", "absent", "other: \u2013 skipped: unsupported: subtracts only; absent: not asked"),
+    ("other", "slow", "other: \u2212 skipped: unsupported: subtracts only"),
+    ("other", "absent", "other: \u2212 skipped: unsupported: subtracts only; absent: not asked"),
 )
 OVERLAP = """
 const places = '#chart .name, #chart .value, #chart .factor, #shown label, .chip, #matrix td, #matrix button';
@@ -225,7 +225,7 @@ def test_cases_are_sorted_narrowed_and_shown_by_another_number(browser: Any, pat
     click(browser, ".chip", "reset to zero")
     click(browser, ".chip", "beta")
     assert texts(browser, CASES) == ["64 neurons", "512 neurons", "1024 neurons"]
-    assert texts(browser, "#matrix tbody td") == ["\u2013", "\u2013", "\u2013"]
+    assert texts(browser, "#matrix tbody td") == ["\u2212", "\u2212", "\u2212"]
     click(browser, ".chip", "beta")
     click(browser, ".chip", "gamma")
     click(browser, "#shown label", "ratio")
