@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from snnbench.recording.reading import Recording
+from snnbench.report import answer as answers
+from snnbench.report.overview import find
 from snnbench.report.page import figures
 from snnbench.report.page.citation import measured
 from snnbench.report.page.outline import outline
@@ -69,7 +71,7 @@ def index(known: Catalogue, charts: Mapping[str, Chart]) -> str:
     rows = [_row(recording) for recording in known.recordings]
     parts = [TEXT.format(recordings=markdown.table(Table(columns, rows, texts=4)))]
     for recording in known.latest:
-        answer = known.summaries[recording.name]
+        answer = " ".join(answers.summary(find(recording)))
         lacking = f" {missing(recording)}." if recording.closed else ""
         parts.append(ANSWER.format(name=recording.name, asks=asks(recording), answer=answer, missing=lacking))
         if recording.name in charts:

@@ -6,7 +6,7 @@ as "all are exact", are required of it here.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from recordings import RESULTS, benchmark, newest, recording, require, results, time_ns
+from recordings import benchmark, exact, newest, recording, require, results, time_ns
 
 from snnbench.analysis import race
 from snnbench.analysis.epochs import Epoch, epochs
@@ -25,7 +25,6 @@ from snnbench.report.answer import leads
 from snnbench.report.overview import find
 from snnbench.report.section import Report, Table
 from snnbench.report.site import published
-from snnbench.report.site.catalogue import load
 from snnbench.report.text import exchange_table, recording_tables
 from snnbench.report.text.markdown import markdown, table
 from snnbench.worker import contention, timed_phase
@@ -48,11 +47,6 @@ def span(values: Iterable[float], digits: int = 2) -> str:
 def percent(share: float) -> str:
     """A share as the pages write it."""
     return f"{100 * share:g} %"
-
-
-def exact(known: Known) -> bool:
-    """Whether every contender is exact in every case."""
-    return all(result.verdict == "exact" for result in known.values())
 
 
 def grown(known: Known, metric: Metric) -> list[float]:
@@ -267,21 +261,6 @@ def nir() -> dict[str, str]:
     return {"tables": markdown(Report(sections=[exchange_table.section(recorded.exchanges)]))}
 
 
-def proved() -> dict[str, str]:
-    """How many libraries and cells were proved to be the same work."""
-    known = load(RESULTS)
-    return {"cells": f"{len(known.by_library)} libraries, {known.proved:,} proved cells"}
-
-
-def gpu() -> dict[str, str]:
-    """Training passes of 512 neurons on a card."""
-    known = {key: one for key, one in results("2026-11-26_cards_h200").items() if key[0].as_dict()["neurons"] == 512}
-    require(exact(known), "a time is of the same work")
-    small = {name: time_ns(result) / 1e6 for (_, name), result in known.items()}
-    names = {"fused": "fused/cuda-graph", "spikingjelly": "spikingjelly/auto", "loop": "torch-loop/unbind"}
-    return {name: f"{small[contender]:.3g} ms" for name, contender in names.items()}
-
-
 def quick() -> dict[str, str]:
     """The levels of the machine in a recording, and the time that both looks of the probes take."""
     records = [record for record in recording("2026-11-27_quick_epyc-2cpu").records if record.measure == "time"]
@@ -422,7 +401,6 @@ SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
         training,
         neuron_share,
         nir,
-        proved,
     ),
-    *(gpu, quick, report, errors, steps, races, limit, least_memory, busy, zen_4, streaming, constant),
+    *(quick, report, errors, steps, races, limit, least_memory, busy, zen_4, streaming, constant),
 )

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import explanations
 import findings
+import growth
 import open_neuromorphic
+import readme
 import reference
 
 PART = re.compile(
@@ -26,7 +28,11 @@ PART = re.compile(
 )
 DOCS = Path(__file__).parents[1]
 PAGES = [DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))]
-SOURCES = (findings.findings, open_neuromorphic.open_neuromorphic, reference.notes, *explanations.SOURCES)
+SOURCES = (
+    *(findings.findings, open_neuromorphic.open_neuromorphic, reference.notes, readme.proved, readme.gpu),
+    growth.half,
+    *explanations.SOURCES,
+)
 
 
 def filled(markdown: str) -> str:

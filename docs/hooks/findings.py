@@ -1,22 +1,17 @@
 """The tables of docs/findings.md, made from the newest recordings: a function for each."""
 
 from collections import Counter
-from collections.abc import Iterator
-from math import log
 from statistics import median
 
-from recordings import newest, recording, require, time_ns
+import growth
+from recordings import newest, ranked, recording, require, source, time_ns
 
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.cases.case import Case
-from snnbench.recording.reading import Recording
 from snnbench.report.section import Table
 from snnbench.report.text import exchange_table, markdown
-from snnbench.worker.durations import Summary
 
 MIB = 1 << 20
-MIDDLE = (256, 16, 1)
-"""Neurons, batch and layers of the case from which the config `scaling` varies one size at a time."""
 EAGER = {
     "norse": "norse/box",
     "rockpool": "rockpool/torch",
@@ -25,19 +20,6 @@ EAGER = {
     "torch-loop": "torch-loop/unbind",
 }
 """The variant that a library's whole network is compiled from, where its name says more than the library's."""
-
-
-def source(recording: Recording, command: str = "report") -> str:
-    """The recording and its machine, and the command that shows its numbers."""
-    return f"\n\nRecorded on {recording.model}: `snnbench {command} results/{recording.name}`.\n"
-
-
-def ranked(config: str, profile: str) -> Iterator[tuple[Case, list[Result]]]:
-    """The cases of a profile in the newest recording of a config, with the exact results that have a training time."""
-    for case, results in results_by_case(newest(config).records).items():
-        timed = [result for result in results if result.verdict == "exact" and ("train", "time") in result.summaries]
-        if case.profile == profile and timed:
-            yield case, timed
 
 
 def defaults() -> str:
@@ -273,42 +255,6 @@ def _in_chunks(case: Case) -> str:
     return f", chunks of {case.chunk_steps} steps{cut}" if case.chunk_steps else ""
 
 
-def indexing() -> str:
-    """What reading each time step by its index costs, beside unbinding the tensor once."""
-    recording, rows = newest("neuron-share"), []
-    for profile, library in (("subtract", "torch-loop"), ("zero", "snntorch")):
-        for case, results in ranked("neuron-share", profile):
-            times = {result.contender: time_ns(result) for result in results}
-            pair = f"{library}/index", f"{library}/unbind"
-            if all(name in times for name in pair):
-                index_ms, unbind_ms = (times[name] / 1e6 for name in pair)
-                size = case.as_dict()["neurons"]
-                rows.append([library, str(size), f"{unbind_ms:.1f}", f"{index_ms:.1f}", f"{index_ms / unbind_ms:.2f}"])
-    return markdown.table(Table(["library", "N", "unbind ms", "index ms", "ratio"], rows)) + source(recording)
-
-
-def growth() -> str:
-    """How the backward pass grows with the time steps: the exponent between the two largest numbers, in each trial."""
-    recording = newest("scaling")
-    times: dict[str, dict[int, Summary]] = {}
-    for case, results in results_by_case(recording.records).items():
-        fields = case.as_dict()
-        if (fields["neurons"], fields["batch"], fields["layers"]) == MIDDLE:
-            for result in (each for each in results if each.verdict == "exact"):
-                times.setdefault(result.contender, {})[case.time_steps] = result.summaries["backward", "time"]
-    rows = []
-    for contender, by_steps in times.items():
-        *_, before, last = sorted(by_steps)
-        pairs = zip(by_steps[before].trials, by_steps[last].trials, strict=True)
-        exponents = sorted(log(late / early) / log(last / before) for early, late in pairs)
-        shown = f"{median(exponents):.2f} ({exponents[0]:.2f} to {exponents[-1]:.2f})"
-        medians = (f"{by_steps[steps].median / 1e6:.1f}" for steps in sorted(by_steps))
-        rows.append((median(exponents), [contender, *medians, shown]))
-    steps = sorted(next(iter(times.values())))
-    columns = ["library", *(f"T = {step}, ms" for step in steps), "exponent"]
-    return markdown.table(Table(columns, [row for _, row in sorted(rows, reverse=True)])) + source(recording)
-
-
 def memory() -> str:
     """Host memory of a training pass for each neuron and step."""
     recording = newest("temporal-fusion")
@@ -393,8 +339,9 @@ def findings() -> dict[str, str]:
         importers,
         sparse,
         long,
-        indexing,
-        growth,
+        growth.indexing,
+        growth.growth,
+        growth.patched,
         memory,
         loading,
         fusion,

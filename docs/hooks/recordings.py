@@ -1,6 +1,7 @@
 """The recordings that the documentation shows, by name or as the newest of a config, held to the words of a page."""
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,24 @@ def results(name: str) -> dict[tuple[Case, str], Result]:
 def time_ns(result: Result, phase: str = "train") -> float:
     """The median time of a phase."""
     return float(result.summaries[phase, "time"].median)
+
+
+def source(recording: Recording, command: str = "report") -> str:
+    """The recording and its machine, and the command that shows its numbers."""
+    return f"\n\nRecorded on {recording.model}: `snnbench {command} results/{recording.name}`.\n"
+
+
+def ranked(config: str, profile: str) -> Iterator[tuple[Case, list[Result]]]:
+    """The cases of a profile in the newest recording of a config, with the exact results that have a training time."""
+    for case, results in results_by_case(newest(config).records).items():
+        timed = [result for result in results if result.verdict == "exact" and ("train", "time") in result.summaries]
+        if case.profile == profile and timed:
+            yield case, timed
+
+
+def exact(known: dict[tuple[Case, str], Result]) -> bool:
+    """Whether every contender is exact in every case."""
+    return all(result.verdict == "exact" for result in known.values())
 
 
 def benchmark(name: str, machine: str = "epyc-2cpu") -> list[dict[str, Any]]:

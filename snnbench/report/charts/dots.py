@@ -63,7 +63,8 @@ def _draw(
     values = [row[key] for row in rows for key in ("ms", "low", "high") if row[key]]
     values += [floor_ns / MS] if floor_ns else []
     scale = style.logarithmic(values)
-    scale["domain"] = [min(values) / 1.25, max(values) * 1.6]  # the number stands to the right of its mark
+    room = max(1.6, (max(values) / min(values)) ** 0.3)  # for the number, which stands to the right of its mark
+    scale["domain"] = [min(values) / 1.25, max(values) * room]
     y = style.rows_axis(order)
     x = alt.X("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=5))
     layers: list[Any] = []
@@ -85,11 +86,11 @@ def _draw(
     if failed:
         labels = [{"library": name, "text": f"\u2715 {kind}"} for name, kind in failed.items()]
         layers.append(alt.Chart(style.data(labels)).mark_text(align="left", x=4).encode(y, text="text:N"))
-    return alt.layer(*layers)
+    return style.layered(*layers)
 
 
 def _floor(floor_ms: float, scale: alt.Scale) -> Any:
     there = style.data([{"ms": floor_ms, "text": "floor"}])
     x = alt.X("ms:Q", scale=scale)
     line = alt.Chart(there).mark_rule(strokeDash=[1, 3], strokeWidth=2).encode(x)
-    return line + alt.Chart(there).mark_text(align="left", dx=4, y=-6).encode(x, text="text:N")
+    return style.layered(line, alt.Chart(there).mark_text(align="left", dx=4, y=-6).encode(x, text="text:N"))

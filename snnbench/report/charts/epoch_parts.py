@@ -54,7 +54,7 @@ def _draw(rows: list[dict[str, Any]], longer: list[dict[str, Any]], labels: list
     stacked = alt.Chart(style.data(rows)).mark_bar(size=style.ROW - 8)
     tips = style.tooltip(epoch="library:N", part="part:N", s="s:Q")
     tick = alt.Chart(style.data(longer)).mark_tick(thickness=3, size=style.ROW - 2)
-    return alt.layer(
+    return style.layered(
         stacked.encode(x, y, colour, order=alt.Order("place:Q"), tooltip=tips),
         tick.encode(alt.X("s:Q"), y, tooltip=style.tooltip(epoch="library:N", longer_s="s:Q", bound_by="bound:N")),
     )

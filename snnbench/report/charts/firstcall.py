@@ -103,4 +103,4 @@ def _draw(rows: list[dict[str, Any]], order: list[str], phase: str) -> Any:
     )
     points = alt.Chart(style.data(rows)).mark_point(filled=True, size=80, opacity=1)
     tips = style.tooltip(library="library:N", what="kind:N", ms="ms:Q")
-    return alt.layer(rule, points.encode(x, y, shape, tooltip=tips))
+    return style.layered(rule, points.encode(x, y, shape, tooltip=tips))

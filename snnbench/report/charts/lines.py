@@ -136,11 +136,11 @@ def _draw(
         if some := [row for row in rows if row["ranked"] is filled]:
             mark = alt.Chart(style.data(some)).mark_point(filled=filled, size=55, opacity=1)
             layers.append(mark.encode(x, y, color, shape, tooltip=tips))
-    chart = alt.layer(*layers)
+    chart = style.layered(*layers)
     if modelled:
-        chart = alt.layer(lines(modelled, x, y), chart).resolve_scale(strokeDash="independent")
+        chart = style.layered(lines(modelled, x, y), chart, independent="strokeDash")
     if failed:
-        chart = alt.layer(chart, _strip(failed, x, sizes)).resolve_scale(y="independent")
+        chart = style.layered(chart, _strip(failed, x, sizes), independent="y")
     return chart, style.PANEL + strip
 
 
@@ -153,7 +153,7 @@ def _floor(rows: list[dict[str, Any]], x: alt.X, y: alt.Y) -> Any:
     middle = rows[(len(rows) - 1) // 2]  # to the right of it the line runs away from its name
     falls = rows[-1]["ms"] < rows[0]["ms"]
     label = alt.Chart(style.data([middle])).mark_text(align="left", dx=8, dy=-9 if falls else 9, text="floor")
-    return line + label.encode(x, y)
+    return style.layered(line, label.encode(x, y))
 
 
 def _strip(failed: dict[str, dict[int, str]], x: alt.X, sizes: Sequence[int]) -> Any:
@@ -174,7 +174,7 @@ def _strip(failed: dict[str, dict[int, str]], x: alt.X, sizes: Sequence[int]) ->
                 align="right" if before else "left", dx=-9 if before else 9, limit=NAME
             )
             layers.append(mark.encode(x, y, text="text:N"))
-    return alt.layer(*layers)
+    return style.layered(*layers)
 
 
 def _beside(missing: Sequence[bool]) -> tuple[int, bool]:

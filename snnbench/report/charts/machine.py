@@ -75,7 +75,7 @@ def _draw(known: Sequence[tuple[Record, Level]], names: Sequence[str]) -> Any:
     scale = alt.Scale(type="log", nice=False, domain=[min(values) * 0.95, max(values) * 1.05])
     y = alt.Y("level:Q", scale=scale, axis=alt.Axis(title="over its usual time", tickCount=5, format="~g"))
     base = alt.Chart(style.data([dict(row) for row in rows]))
-    return alt.layer(
+    return style.layered(
         base.mark_line(strokeWidth=1).encode(x, y, colour),
         base.mark_point(filled=True, size=30, opacity=1).encode(x, y, colour, shape),
     )

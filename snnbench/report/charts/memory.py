@@ -81,4 +81,4 @@ def _draw(rows: list[dict[str, Any]], order: list[str], failed: dict[str, str]) 
     if failed:
         labels = [{"library": name, "text": f"\u2715 {kind}"} for name, kind in failed.items()]
         layers.append(alt.Chart(style.data(labels)).mark_text(align="left", x=4).encode(y, text="text:N"))
-    return alt.layer(*layers)
+    return style.layered(*layers)

@@ -62,7 +62,7 @@ def _draw(rows: list[dict[str, Any]], phase: str) -> Any:
     x = alt.X("repetition:Q", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=x_axis)
     y = alt.Y("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", tickCount=4, format="~f"))
     base = alt.Chart(style.data(rows))
-    return alt.layer(
+    return style.layered(
         base.mark_line(strokeWidth=1).encode(x, y, colour),
         base.mark_point(filled=True, size=30, opacity=1).encode(x, y, colour, shape),
     )

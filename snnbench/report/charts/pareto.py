@@ -66,4 +66,4 @@ def _draw(overview: Overview, rows: list[dict[str, Any]], phase: str, memory: st
     line = alt.Chart(style.data(on_front)).mark_line(interpolate="step-after", strokeWidth=1, strokeDash=[4, 3])
     points = alt.Chart(style.data(rows)).mark_point(filled=True, size=90, opacity=1)
     color, shape = style.color(overview.contenders, sorted(shown)), style.shape(overview.contenders, sorted(shown))
-    return alt.layer(line.encode(x, y), points.encode(x, y, color, shape, tooltip=tips))
+    return style.layered(line.encode(x, y), points.encode(x, y, color, shape, tooltip=tips))

@@ -70,7 +70,7 @@ def _draw(overview: Overview, cases: Sequence[Case], axis: str, rows: list[dict[
     tips = style.tooltip(library="library:N", size="size:Q", ratio="shown:N")
     base = [{"size": size, "ratio": 1.0} for size in sizes]
     points = alt.Chart(style.data(rows)).mark_point(filled=True, size=55, opacity=1)
-    return alt.layer(
+    return style.layered(
         alt.Chart(style.data(base)).mark_line(strokeDash=[1, 3], strokeWidth=2).encode(x, y),
         alt.Chart(style.data(rows)).mark_line(strokeWidth=1.5).encode(x, y, color, dash),
         points.encode(x, y, color, shape, tooltip=tips),

@@ -57,4 +57,4 @@ def _draw(rows: list[dict[str, Any]], whole: list[dict[str, Any]], order: list[s
     if whole:
         tick = alt.Chart(style.data(whole)).mark_tick(thickness=3, size=style.ROW - 2)
         layers.append(tick.encode(alt.X("ms:Q"), y, tooltip=style.tooltip(library="library:N", train_ms="ms:Q")))
-    return alt.layer(*layers)
+    return style.layered(*layers)

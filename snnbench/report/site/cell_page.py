@@ -72,7 +72,7 @@ def _draw(rows: list[dict[str, Any]], machines: list[str], phase: str) -> Any:
         layers.append(interval.encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"), y))
     points = alt.Chart(style.data(rows)).mark_point(size=70, filled=True, opacity=1)
     layers.append(points.encode(x, y, colour, shape, tooltip=tips))
-    return alt.layer(*layers)
+    return style.layered(*layers)
 
 
 def cell(entries: Sequence[Entry]) -> Page:

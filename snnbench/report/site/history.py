@@ -164,7 +164,7 @@ def _draw(rows: list[dict[str, Any]], names: list[str]) -> Any:
     width = alt.condition(is_change, alt.value(3.5), alt.value(1))
     tips = style.tooltip(library="library:N", work="work:N", ratio="shown:N", word="word:N")
     colour, shape = (make(shown, shown) for make in (style.color, style.shape))
-    return alt.layer(
+    return style.layered(
         alt.Chart(style.data([{"ratio": 1.0}])).mark_rule(strokeDash=[1, 3]).encode(x),
         alt.Chart(style.data(rows)).mark_point(size=60).encode(x, y, colour, shape, strokeWidth=width, tooltip=tips),
     )

@@ -242,7 +242,7 @@ def _draw(points: list[dict[str, Any]], order: list[str]) -> Any:
     low = alt.X("low:Q", scale=scale, axis=alt.Axis(title="ratio, above 1 is slower", format="~g", tickCount=5))
     high = alt.X("high:Q", scale=scale)
     drawn = alt.Chart(style.data(points))
-    return alt.layer(
+    return style.layered(
         drawn.mark_rule(strokeWidth=2).encode(low, alt.X2("high:Q"), y, colour),
         *(
             drawn.mark_point(size=70, filled=True, opacity=1).encode(x, y, colour, shape, tooltip=tips)

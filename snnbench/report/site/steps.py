@@ -207,4 +207,4 @@ def _draw(nights: list[dict[str, Any]], levels: list[dict[str, Any]], marks: lis
             base = alt.Chart(style.data(shown))
             layers.append(base.mark_rule(strokeDash=[4, 3]).encode(x))
             layers.append(base.mark_text(baseline="top", y=0, limit=300, **side).encode(x, text="label:N"))
-    return alt.layer(*layers)
+    return style.layered(*layers)
