@@ -15,7 +15,7 @@ from snnbench.report.numbers import counted, spread
 from snnbench.report.section import Chart, Section, Table
 from snnbench.report.site import tables
 from snnbench.report.site.catalogue import Entry, question
-from snnbench.report.site.page import Page, files, neuron
+from snnbench.report.site.page import Page, neuron
 from snnbench.report.text.recording_tables import extents
 from snnbench.units import MS
 
@@ -87,7 +87,7 @@ def cell(entries: Sequence[Entry]) -> Page:
             tables=[tables.over_time(entries, "../")],
             charts=charts(entries),
             remarks=list(dict.fromkeys(reason for entry in entries for reason in entry.result.reasons)),
-            files=files(latest.name),
+            files=[("JSON", f"{latest.name}.json")],
         ),
         Section(
             "proof",

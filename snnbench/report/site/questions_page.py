@@ -33,7 +33,7 @@ def questions(catalogue: Catalogue) -> Page:
     libraries = Section(
         "libraries",
         "Libraries",
-        ["Each page says where a library is exact, how fast it is, how its times grow, and what changed."],
+        ["Each page says where a library stands, how to run it, what to know before choosing it, and its code."],
         tables=[Table(["library", "contenders", "exact cells", "cells"], rows, targets=targets)],
     )
     whole = Section(

@@ -102,7 +102,10 @@ def _library(catalogue: Catalogue, name: str) -> Iterator[File]:
 
 
 def _cell(catalogue: Catalogue, name: str) -> Iterator[File]:
-    yield from _page(cell(catalogue.by_cell[name]))
+    """The page of a cell; its data are so few that they have one format."""
+    page = cell(catalogue.by_cell[name])
+    yield _html(page)
+    yield f"{page.address}.json", tidy.to_json(_rows(page.entries)).encode()
 
 
 def _recording(catalogue: Catalogue, name: str) -> Iterator[File]:
@@ -119,11 +122,15 @@ def _recording(catalogue: Catalogue, name: str) -> Iterator[File]:
 
 def _page(page: Page) -> Iterator[File]:
     """A page, and the tidy data of the results that it shows."""
-    crumbs = [(HOME, f"{page.root}index.html"), ("all results", f"{page.root}results.html")]
-    text = documents.document(page.title, [documents.Part(page.sections, folded=page.folded)], crumbs)
-    yield f"{page.address}.html", text.encode()
+    yield _html(page)
     if page.entries:
         yield from _data(page.address, _rows(page.entries))
+
+
+def _html(page: Page) -> File:
+    crumbs = [(HOME, f"{page.root}index.html"), ("all results", f"{page.root}results.html")]
+    text = documents.document(page.title, [documents.Part(page.sections, folded=page.folded)], crumbs)
+    return f"{page.address}.html", text.encode()
 
 
 def _data(address: str, rows: list[tidy.Row]) -> Iterator[File]:
