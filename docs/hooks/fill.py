@@ -16,6 +16,7 @@ from pathlib import Path
 import explanations
 import findings
 import growth
+import kernels
 import open_neuromorphic
 import readme
 import reference
@@ -32,6 +33,7 @@ SOURCES = (
     *(findings.findings, open_neuromorphic.open_neuromorphic, reference.notes, readme.proved, readme.gpu),
     growth.half,
     *explanations.SOURCES,
+    *kernels.SOURCES,
 )
 
 

@@ -113,14 +113,25 @@ def test_contenders_on_two_sides_of_the_baseline_may_lead_together() -> None:
     assert shown["tested"] and [row[3] for row in shown["rows"]] == [1, 1, 0, 0]
 
 
+def test_contended_time_neither_leads_nor_is_slower() -> None:
+    busy = recording(
+        *trials("base", [1.0, 1.01, 0.99]), *trials("slow", [9.0, 9.1, 8.9], flags=["contended"]), baseline="base"
+    )
+    (view,) = data.views(Catalogue([busy]))
+    (shown,) = data.document(Catalogue([busy]))["views"]
+    assert view.is_tested and view.leaders == {"base"}
+    assert [row[3] for row in shown["rows"]] == [1, 0]
+
+
 def test_trials_of_one_each_are_no_test() -> None:
     once = recording(*trials("base", [3.0]), *trials("fast", [1.0]), baseline="base")
     (shown,) = data.document(Catalogue([once]))["views"]
     assert not shown["tested"] and [row[3] for row in shown["rows"]] == [1, 0]
 
 
-def test_training_on_a_card_at_a_middle_size_comes_first(views: list[data.View]) -> None:
-    first = data.default_of(views)
+def test_training_on_a_card_at_a_middle_size_comes_first(catalogue: Catalogue, views: list[data.View]) -> None:
+    places = [shown["place"] for shown in data.document(catalogue)["views"]]
+    first = views[places.index(0)]
     assert (first.ranking.phase, first.case.device, first.case.as_dict()["neurons"]) == ("train", "cuda", 512)
 
 
@@ -175,6 +186,25 @@ def test_every_view_can_be_chosen_and_says_who_is_fastest(browser: Any, path: Pa
         assert tuple(chosen(browser)[name] for name in data.CHOICES) == view.choices
         assert view.ranking.entries[0].contender in text(browser, "#answer")
         assert text(browser, "#table tbody tr:first-child th") == view.ranking.entries[0].contender
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.browser
+def test_choice_keeps_the_others_and_says_what_it_changed(browser: Any, path: Path) -> None:
+    show(browser, path, 1280, "light")
+    choose(browser, "phase", "backward")
+    choose(browser, "machine", "CPU: two devices")
+    assert chosen(browser)["phase"] == "backward" and not text(browser, "#moved")
+    choose(browser, "machine", "CPU: a laptop")
+    assert chosen(browser)["phase"] == "train" and "phase: train" in text(browser, "#moved")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("choice", ["show=toString", "between=base&between=base", "sort=%26%23&only=none", "size=none"])
+def test_address_of_a_stranger_is_shown_as_far_as_it_can_be(browser: Any, path: Path, choice: str) -> None:
+    show(browser, path, 1280, "light")
+    browser.execute_script("location.hash = arguments[0]; dispatchEvent(new Event('popstate'))", choice)
+    assert texts(browser, ROWS) and not texts(browser, "#against dd")
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 

@@ -16,6 +16,8 @@ from snnbench.recording.record import Record
 from snnbench.report.page.citation import measured
 from snnbench.report.wording import model
 
+LONGEST = 150
+"""The most letters of a text in the name of a file."""
 SAME = ("exact", "equivalent")
 """The verdicts of the same work."""
 
@@ -59,10 +61,10 @@ def cell_name(case: Case, contender: str) -> str:
 
 
 def file_name(text: str) -> str:
-    """A name of a file or folder for any text: the text itself if that is safe."""
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", text):
+    """A name of a file or folder for any text: the text itself if that is safe and not too long for a file system."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", text) and len(text) <= LONGEST:
         return text
-    return f"{re.sub(r'[^A-Za-z0-9]+', '-', text).strip('-')}-{digest(text)}"
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', text).strip('-')[:LONGEST]}-{digest(text)}"
 
 
 def question(recording: Recording) -> str:

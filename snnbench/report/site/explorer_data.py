@@ -32,7 +32,8 @@ Difference = tuple[str, float | None, float | None]
 class View:
     """One chart: a phase of a case in a recording, ranked; `choices` are its words for CHOICES.
 
-    `leaders` are the fastest contender and all that no test calls slower; in one trial each, the fastest only.
+    `leaders` are the fastest ranked contender and all ranked ones that no test calls slower; without a test, the
+    fastest only. A contended time has no rank, so it neither leads nor is slower.
     `differences` are those of all pairs of entries, in the order of `combinations`. `title` are the words that name
     the case within its recording.
     """
@@ -96,10 +97,8 @@ def _views(recording: Recording, rankings: list[Ranking]) -> Iterator[View]:
     races = race.standings(recording.records, raced) if raced else {}
     for ranking, words in zip(rankings, pairs(fields, "", Thresholds()), strict=True):
         present = races.get(ranking.case) if ranking.phase == raced else None
-        first, *others = ranking.entries
-        if all(entry.rank is None for entry in ranking.entries):
-            level = []
-        elif present:
+        first, *others = [entry for entry in ranking.entries if entry.rank is not None] or ranking.entries[:1]
+        if present:
             level = [entry for entry in others if entry.contender in present.running]
         else:
             level = [entry for entry in others if not slower(words, entry.contender, first.contender)]
@@ -138,7 +137,8 @@ def _machine(recording: Recording, case: Case) -> str:
 def document(catalogue: Catalogue) -> dict[str, Any]:
     """All views for the script: words once, and a list of rows each. Times are in ms, peaks in MiB.
 
-    The words of a view's pairs are a string with a letter each, and the ends of their intervals a list beside it.
+    The words of a view's pairs are a string with a letter each, and the ends of their intervals a list beside it. The
+    view with place 0 is shown first.
     """
     words: dict[str, int] = {}
 
@@ -146,7 +146,7 @@ def document(catalogue: Catalogue) -> dict[str, Any]:
         return words.setdefault(word, len(words))
 
     shown, known = [], views(catalogue)
-    default = default_of(known) if known else None
+    order = {id(view): place for place, view in enumerate(sorted(known, key=_merit, reverse=True))}
     for view in known:
         results = {each.contender: each for each in catalogue.results_of(view.recording)[view.case]}
         floor_ns = next((each.floors_ns.get(view.ranking.phase) for each in results.values()), None)
@@ -165,7 +165,7 @@ def document(catalogue: Catalogue) -> dict[str, Any]:
                 "pairs": "".join(str(WORDS.index(word)) for word, *_ in view.differences),
                 "ends": [_end(end) for _, *ends in view.differences for end in ends],
                 "tested": view.is_tested,
-                "default": view is default,
+                "place": order[id(view)],
             }
         )
     libraries = {name: file_name(name) for name in catalogue.by_library}
@@ -205,35 +205,30 @@ def _row(view: View, entry: Entry, results: dict[str, Result]) -> Iterator[Any]:
     yield int(entry.contender in view.leaders)
     yield entry.side.summary.count
     peaks = [result.summaries.get((phase, f"{place}_peak")) for place in ("device", "host")]
-    peaks += [each for key, each in result.summaries.items() if key[1] in ("device_peak", "host_peak")]
     yield next((_short(peak.median / MIB) for peak in peaks if peak), None)
     first = result.summaries.get((phase, "first_call"))
     yield _short(first.median / MS) if first else None
-    yield result.verdict
+    yield f"{result.verdict}, contended" if entry.side.contended else result.verdict
     yield cell_name(view.case, entry.contender)
     for name in measures.ranked():
         value = result.summaries.get((phase, name))
         yield _short(value.median) if value else None
 
 
-def default_of(known: list[View]) -> View:
-    """The view that answers most people: training on a GPU if there is one, at a middle size, with most contenders."""
-
-    def merit(view: View) -> tuple[Any, ...]:
-        fields = view.case.as_dict()
-        is_plain = view.case.workload == workloads.DEFAULT and fields.get("layers") == 1
-        ranked = sum(entry.rank is not None for entry in view.ranking.entries)
-        return (
-            view.ranking.phase == "train",
-            is_plain,
-            view.case.device.startswith("cuda"),
-            fields.get("neurons") in (512, 4096),
-            ranked,
-            len(view.ranking.entries),
-            measured(view.recording),
-        )
-
-    return max(known, key=merit)
+def _merit(view: View) -> tuple[Any, ...]:
+    """What answers most people comes first: training on a GPU, at a middle size, with most contenders."""
+    fields = view.case.as_dict()
+    is_plain = view.case.workload == workloads.DEFAULT and fields.get("layers") == 1
+    ranked = sum(entry.rank is not None for entry in view.ranking.entries)
+    return (
+        view.ranking.phase == "train",
+        is_plain,
+        view.case.device.startswith("cuda"),
+        fields.get("neurons") in (512, 4096),
+        len(view.ranking.entries),
+        ranked,
+        measured(view.recording),
+    )
 
 
 def _short(value: float) -> float:

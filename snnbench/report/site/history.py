@@ -63,10 +63,10 @@ def _pair(older: Recording, newer: Recording) -> Pair:
 def section(catalogue: Catalogue, every: Sequence[Pair], library: str) -> Section:
     """What changed: steps in many recordings, and else the comparison of each recording with the one before it."""
     groups = [(group, list(steps.of_library(group, library))) for group in steps.groups(catalogue)]
-    groups = [(group, known) for group, known in groups if known]
+    groups = [(group, known) for group, known in groups if known or steps.holds(group, library)]
     series = [each for _, known in groups for each in known]
     of_pairs = _of_pairs(every, library)
-    if not series:
+    if not groups:
         return of_pairs
     table = steps.table(series)
     if not of_pairs.tables:

@@ -14,6 +14,7 @@ from typing import Any
 import altair as alt
 
 from snnbench.adapter.discovery import data_folder
+from snnbench.analysis import case_words
 from snnbench.analysis.results import Result, headline
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
@@ -21,6 +22,7 @@ from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.page.citation import measured
 from snnbench.report.section import Chart, Section, Table
+from snnbench.report.site.catalogue import SAME
 from snnbench.units import MS, number
 
 PUBLISHED, HERE = "published", "here"
@@ -85,7 +87,7 @@ class Beside:
     """A published row, and the same work here: its ratios to the first row and its times [ns], where it was timed.
 
     They are those of the largest case, or of all cases if a range was published. `word` is the verdict, or why it was
-    not timed, if a recording has the reason.
+    not timed, if a recording has the reason; `case` is the largest.
     """
 
     group: Group
@@ -94,6 +96,7 @@ class Beside:
     word: str
     ratios: Sequence[float]
     times_ns: Sequence[float]
+    case: Case | None = None
 
     @property
     def name(self) -> str:
@@ -142,7 +145,8 @@ def _beside(group: Group, row: Row, results: Results, phase: str) -> Beside:
         ]
         ratios = [_ns(one, phase) / _ns(base, phase) for one, base in pairs if base]
         verdict = next(iter(timed.values())).verdict
-        return Beside(group, row, contender, verdict, ratios, [_ns(one, phase) for one in timed.values()])
+        times_ns = [_ns(one, phase) for one in timed.values()]
+        return Beside(group, row, contender, verdict, ratios, times_ns, max(timed, key=_work))
     return Beside(group, row, row.contenders[0], reason, (), ())
 
 
@@ -179,7 +183,9 @@ def sections(
         "; ".join(filter(None, (row.row.time_steps and f"{row.row.time_steps} time steps", row.row.note)))
         for row in rows
     ]
-    where = f"{wording.model(recording)}, {measured(recording)}"
+    case = next((row.case for row in rows if row.case), None)
+    work = f"{case_words.kind(case)}, {case_words.sizes(case)}, on " if case else ""
+    where = f"{work}{wording.model(recording)}, {measured(recording)}"
     columns = ["row of the document", "s", "ratio", "here", f"{phase} ms here", "ratio here", "verdict"]
     columns += ["what is different"] if any(notes) else []
     lines = [
@@ -195,13 +201,14 @@ def sections(
         ]
         for row, note in zip(rows, notes, strict=True)
     ]
-    table = Table(columns, lines, numbers=(columns[1], columns[2], columns[4], columns[5]))
+    numbers = (columns[1], columns[2], columns[4], columns[5])
+    table = Table(columns, lines, numbers=numbers, leaving=["s", "what is different", "verdict", columns[4]])
     about = " ".join(published.about.split())
     sentences = [f"{about} Source: {published.source}. Here: {where}."]
-    shown = [row for row in rows if row.ratios] or rows
+    shown = [row for row in rows if row.ratios and row.word in SAME] or rows
     return [
         Section(name, f"As published: {published.title}", sentences, charts=[_chart(shown, name)]),
-        Section(f"{name}-rows", "Its rows, and the same work here", tables=[table]),
+        Section(f"{name}-rows", "Its rows, and the same rows here", tables=[table]),
     ]
 
 
@@ -216,7 +223,7 @@ def _chart(rows: Sequence[Beside], name: str) -> Chart:
     points = [
         {"row": row.name, "library": where, "low": min(ends), "high": max(ends), "shown": span(ends)}
         for row in rows
-        for where, ends in ((PUBLISHED, row.group.ratio(row.row)), (HERE, row.ratios))
+        for where, ends in ((PUBLISHED, row.group.ratio(row.row)), (HERE, row.ratios if row.word in SAME else ()))
         if ends
     ]
     order = [row.name for row in rows]

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import median
 
 from snnbench.adapter.declaration import WAYS, Adapter
 from snnbench.analysis.case_words import neuron
-from snnbench.analysis.decision import Thresholds
-from snnbench.analysis.pairs import pairs, slower
 from snnbench.report.numbers import between, counted, listed
 from snnbench.report.section import Section, Table
 from snnbench.report.site.catalogue import Catalogue
@@ -27,8 +26,15 @@ class Place:
     behind: float
 
     @property
+    def is_tested(self) -> bool:
+        """Whether a test judged it: single trials have none, nor have times that others disturbed."""
+        return self.view.is_tested and not any(
+            entry.side.contended for entry in self.view.ranking.entries if entry.contender == self.variant
+        )
+
+    @property
     def leads(self) -> bool:
-        """Whether no test calls it slower than the fastest; of single trials, whether it is the fastest."""
+        """Whether no test calls it slower than the fastest; without a test, whether it is the fastest."""
         return self.variant in self.view.leaders
 
 
@@ -53,18 +59,23 @@ def of(contender: str, library: str) -> bool:
 def sentences(known: Sequence[Place]) -> str:
     """How far a library is behind on a machine, and where it is farthest. A place counts as behind only if tested."""
     phase = PHASES[known[0].view.ranking.phase]
-    tested = [place for place in known if place.view.is_tested]
+    tested = [place for place in known if place.is_tested]
     if not tested:
-        return f"In {phase}, of a single trial each, {_behind(known)}, which no test confirms. {_extremes(known)}"
+        why = "of a single trial each" if _single(known) else "of single trials and of trials that others disturbed"
+        return f"In {phase}, {why}, {_behind(known)}, which no test confirms.{_extremes(known)}"
     behind = [place for place in tested if not place.leads]
     count = len(tested) - len(behind)
     if not behind:
-        of_cases = f"all {len(tested)} cases" if len(tested) > 1 else _where(tested[0])
-        return f"In {phase} no other contender is shown to be faster: {of_cases}."
+        of_cases = f"all {len(tested)} cases" if len(tested) > 1 else f"its one case, {_where(tested[0])}"
+        return f"In {phase} no other contender is shown to be faster in {of_cases}."
     if not count:
-        return f"In {phase} {_behind(behind)}. {_extremes(behind)}"
+        return f"In {phase} {_behind(behind)}.{_extremes(behind)}"
     lead = f"no other contender is shown to be faster in {count} of {counted(len(tested), 'case')}"
-    return f"In {phase} {lead}. In the rest {_behind(behind)}. {_extremes(behind)}"
+    return f"In {phase} {lead}. In the rest {_behind(behind)}.{_extremes(behind)}"
+
+
+def _single(known: Sequence[Place]) -> bool:
+    return all(entry.side.summary.count == 1 for place in known for entry in place.view.ranking.entries)
 
 
 def _behind(known: Sequence[Place]) -> str:
@@ -76,13 +87,15 @@ def _behind(known: Sequence[Place]) -> str:
 
 
 def _extremes(known: Sequence[Place]) -> str:
-    """The cases in which it is nearest and farthest."""
+    """The cases in which it is nearest and farthest; nothing if it is the fastest in all."""
     nearest, *_, farthest = sorted([*known, *known], key=lambda place: place.behind)
     first = farthest.view.ranking.entries[0].contender
+    if farthest.behind == 1:
+        return ""
     if len(known) == 1:
-        return f"The case is {_where(farthest)}; the fastest is {first}."
+        return f" The case is {_where(farthest)}; the fastest is {first}."
     return (
-        f"It is nearest in {_where(nearest)} ({number(nearest.behind)}), and farthest in {_where(farthest)} "
+        f" It is nearest in {_where(nearest)} ({number(nearest.behind)}), and farthest in {_where(farthest)} "
         f"({number(farthest.behind)}, behind {first})."
     )
 
@@ -103,19 +116,18 @@ class Race:
 
 
 def races(known: Sequence[Place], library: str) -> list[Race]:
-    """The cases in which a test tells variants of a library apart, or fails to."""
-    tested = []
-    for place in known:
-        own = {one.contender: one.side for one in place.view.ranking.entries if of(one.contender, library)}
-        enough = all(side.summary.count > 1 for side in own.values()) and not place.view.recording.is_race
-        if len(own) > 1 and enough:
-            tested.append((place, own))
-    fields = [(place.view.case, place.view.ranking.phase, own) for place, own in tested]
+    """The cases in which the test of the whole case tells variants of a library apart, or fails to."""
     found = []
-    for (place, own), words in zip(tested, pairs(fields, "", Thresholds()), strict=True):
-        fastest_ns = own[place.variant].summary.median
-        leaders = {name for name in own if name == place.variant or not slower(words, name, place.variant)}
-        ratios = {name: side.summary.median / fastest_ns for name, side in own.items()}
+    for place in known:
+        entries = place.view.ranking.entries
+        own = [entry for entry in entries if of(entry.contender, library) and not entry.side.contended]
+        if len(own) < 2 or place.view.recording.is_race or any(entry.side.summary.count == 1 for entry in own):
+            continue
+        names = combinations([entry.contender for entry in entries], 2)
+        slower = {pair for pair, (word, *_) in zip(names, place.view.differences, strict=True) if word == "slower"}
+        fastest = own[0]
+        leaders = {entry.contender for entry in own if (fastest.contender, entry.contender) not in slower}
+        ratios = {entry.contender: entry.side.summary.median / fastest.side.summary.median for entry in own}
         found.append(Race(place, ratios, frozenset(leaders)))
     return found
 

@@ -104,12 +104,21 @@ def of_library(group: Group, library: str) -> Iterator[Series]:
         yield Series(timed, recordings, [each[timed] for each in times], found)
 
 
+def holds(group: Group, library: str) -> bool:
+    """Whether any recording of the group has a time of a library."""
+    return any(contender.partition("/")[0] == library for times in group.times for _, contender, _ in times)
+
+
 def _started(recording: Recording) -> str:
     return min((record.started for record in recording.records), default="")
 
 
 def sentence(group: Group, known: Sequence[Series]) -> str:
-    """How many of a group's times have a step."""
+    """How many of a group's times have a step; without a time in enough recordings, that they are too few."""
+    if not known:
+        newest = group.recordings[-1]
+        few = f"fewer of {question(newest)} on {model(newest)} have this library"
+        return f"Steps are looked for from {steps.FEWEST} comparable recordings of a time on: {few}."
     stepped = sum(bool(each.found) for each in known)
     newest = group.recordings[-1]
     where = f"{counted(len(group.recordings), 'recording')} of {question(newest)} on {model(newest)}"

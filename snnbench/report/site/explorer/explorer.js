@@ -4,7 +4,7 @@
 const data = JSON.parse(document.getElementById("views").textContent);
 const word = (number) => data.words[number];
 const views = data.views.map((view) => ({ ...view, of: view.of.map(word) }));
-const [selects, answer, source, chart, table, apart, status] = ["choices", "answer", "source", "chart", "table", "apart", "status"]
+const [selects, moved, answer, source, chart, table, apart] = ["choices", "moved", "answer", "source", "chart", "table", "apart"]
   .map((id) => document.getElementById(id));
 const COLUMNS = ["library", "ms", "95 % interval", "x fastest", "x floor", "peak MiB", "first call ms", "trials", "verdict"];
 const [NAME, MS, INTERVAL, LEADS, TRIALS, PEAK, FIRST, VERDICT, CELL, MEASURES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
@@ -21,38 +21,54 @@ const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0,
 const library = (contender) => contender.split("/")[0];
 const nameOf = (row) => word(row[NAME]);
 
-// The view with the wanted choices. A choice that no view has with the earlier ones gives way.
-const found = (wanted) => {
-  let left = views;
-  data.choices.forEach((_, place) => {
-    const same = left.filter((view) => view.of[place] === wanted[place]);
-    if (same.length) left = same;
-    else if (left.some((view) => view.default)) left = left.filter((view) => view.of[place] === left.find((one) => one.default).of[place]);
-    else left = left.filter((view) => view.of[place] === left[0].of[place]);
-  });
-  return left[0];
+const [MACHINE, NETWORK, SIZE] = ["machine", "network", "size"].map((name) => data.choices.indexOf(name));
+// How much each choice weighs where not all can be had: machine, network, size, neuron, format, phase.
+const WEIGHTS = [64, 32, 1, 8, 4, 16];
+
+// How alike a size is to a wanted one: the share of the wanted parts that it has; the fewer others, the better.
+const likeness = (size, wanted) => {
+  const [parts, all] = [size, wanted].map((text) => text.split(", "));
+  return all.filter((part) => parts.includes(part)).length / all.length - parts.length / 100;
+};
+
+// The view that has the wanted choices, the changed one first of all, and else as many of them as can be had.
+const found = (wanted, changed = -1) => {
+  const merit = (view) => data.choices.reduce((sum, _, place) => {
+    const isSame = view.of[place] === wanted[place];
+    const share = place === SIZE ? likeness(view.of[SIZE], wanted[SIZE]) + isSame : Number(isSame);
+    return sum + (place === changed ? 1000 * isSame : WEIGHTS[place] * share);
+  }, -view.place / 1e6);
+  return views.reduce((best, view) => (merit(view) > merit(best) ? view : best));
 };
 
 const fromAddress = () => {
   const given = new URLSearchParams(location.hash.slice(1));
-  const first = views.find((view) => view.default) ?? views[0];
+  const first = views.find((view) => view.place === 0);
   return data.choices.map((name, place) => given.get(name) ?? first.of[place]);
 };
 
 const toAddress = (view) => `#${new URLSearchParams([...data.choices.map((name, place) => [name, view.of[place]]), ...matrixChoices()])}`;
 
+const isContended = (row) => row[VERDICT].endsWith(", contended");
 const leaders = (view) => view.rows.filter((row) => row[LEADS]);
 
 // Who is fastest, who cannot be told apart, and how far behind the next is.
 const sentence = (view) => {
   const first = leaders(view);
-  const next = view.rows.find((row) => !first.includes(row));
+  const next = view.rows.find((row) => !first.includes(row) && !isContended(row));
   const [best] = first;
   const behind = next ? ` ${nameOf(next)} takes ${times(next[MS] / best[MS])} as long.` : "";
+  const slower = next ? ` ${nameOf(next)} is slower: ${times(next[MS] / best[MS])} as long as ${nameOf(best)}.` : "";
+  const contended = view.rows.filter(isContended).map(nameOf);
+  const unjudged = contended.length ? ` Not judged, since other processes disturbed it: ${listed(contended)}.` : "";
   if (view.rows.length === 1) return `Only ${nameOf(best)} was timed here: ${short(best[MS])} ms.`;
-  if (!view.tested) return `In one trial each, ${nameOf(best)} took the least time, ${short(best[MS])} ms.${behind} One trial shows no spread.`;
-  if (first.length === 1) return `${nameOf(best)} is fastest, for certain: ${short(best[MS])} ms.${behind}`;
-  return `${listed(first.map(nameOf))} cannot be told apart, from ${short(best[MS])} ms on.${behind}`;
+  if (!view.tested) {
+    const isSingle = view.rows.every((row) => row[TRIALS] === 1);
+    const why = isSingle ? " One trial shows no spread." : " No test: single trials, or other processes disturbed them.";
+    return `${isSingle ? "In one trial each, " : ""}${nameOf(best)} took the least time, ${short(best[MS])} ms.${behind}${why}`;
+  }
+  if (first.length === 1) return `${nameOf(best)} is fastest by the test: ${short(best[MS])} ms.${slower}${unjudged}`;
+  return `No test tells ${listed(first.map(nameOf))} apart, from ${short(best[MS])} ms on.${slower}${unjudged}`;
 };
 
 const drawChart = (view) => {
@@ -117,15 +133,19 @@ const markdown = (heading, columns, rows, texts) => {
 
 const measured = (view) => `${view.of.at(-1)}, ${view.of[0]}, ${view.in.slice(0, 2).map(word).join(", ")}`;
 
+// Every choice of this machine and network. Those that would change another choice stand apart.
 const drawChoices = (view) => {
-  let left = views;
   data.choices.forEach((name, place) => {
+    const pool = views.filter((one) => (place <= MACHINE || one.of[MACHINE] === view.of[MACHINE]) && (place <= NETWORK || one.of[NETWORK] === view.of[NETWORK]));
+    const words = [...new Set(pool.map((one) => one.of[place]))].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+    const fits = (text) => pool.some((one) => one.of.every((other, at) => other === (at === place ? text : view.of[at])));
+    const option = (text) => make("option", { value: text, textContent: text });
+    const others = words.filter((text) => !fits(text));
+    const apart = others.length ? [make("optgroup", { label: "with another choice beside it" }, ...others.map(option))] : [];
     const select = selects.querySelector(`[name="${name}"]`);
-    const words = [...new Set(left.map((one) => one.of[place]))];
-    select.replaceChildren(...words.map((text) => make("option", { value: text, textContent: text })));
+    select.replaceChildren(...words.filter(fits).map(option), ...apart);
     select.value = view.of[place];
     select.disabled = words.length < 2;
-    left = left.filter((one) => one.of[place] === view.of[place]);
   });
 };
 
@@ -133,6 +153,7 @@ let shown;
 const show = (view) => {
   shown = view;
   drawChoices(view);
+  moved.textContent = "";
   answer.textContent = sentence(view);
   const [recording, day, file] = view.in.map(word);
   source.replaceChildren(
@@ -149,7 +170,8 @@ const show = (view) => {
   document.documentElement.dataset.shown = view.of.join("; ");
 };
 
-const copy = async (text, what) => {
+// Copies a text, and says so beside the button.
+const copy = async (button, text, what) => {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -159,7 +181,8 @@ const copy = async (text, what) => {
     document.execCommand("copy");
     area.remove();
   }
-  status.textContent = `${what} copied`;
+  for (const said of document.querySelectorAll(".said")) said.remove();
+  button.after(make("span", { className: "said", role: "status", textContent: `${what} copied` }));
 };
 
 const choose = (view) => {

@@ -24,10 +24,10 @@ const matrixChoices = () => [
 ];
 
 const readMatrixChoices = (given) => {
-  what = given.get("show") in SHOWN ? given.get("show") : "time";
+  what = Object.hasOwn(SHOWN, given.get("show")) ? given.get("show") : "time";
   order = given.get("sort") ?? "";
   only = given.getAll("only");
-  two = given.getAll("between").slice(0, 2);
+  two = [...new Set(given.getAll("between"))].slice(0, 2);
 };
 
 const change = (action) => {
@@ -39,9 +39,10 @@ const change = (action) => {
 const groupsOf = (view) => GROUPS.map((name) => `${name}: ${view.of[data.choices.indexOf(name)]}`);
 const inRecording = (view) => views.filter((one) => one.in[0] === view.in[0] && one.of[0] === view.of[0] && one.of.at(-1) === view.of.at(-1));
 
-// The words in which these views differ.
+// The words in which these views differ; all words of a single one.
 const headings = (alike) => {
   const parts = alike.map((view) => view.title.map(word));
+  if (alike.length === 1) return [parts[0].join(", ")];
   const shared = parts[0].filter((part) => parts.every((each) => each.includes(part)));
   return parts.map((each) => each.filter((part) => !shared.includes(part)).join(", ") || "this case");
 };
@@ -109,7 +110,7 @@ const cellIn = ({ columns, rowOf, valueOf }, name, column, best) => {
   const cell = make("td", { textContent: words(value), title: `${short(row[MS])} ms, ${times(row[MS] / columns[column].rows[0][MS])} the fastest, ${row[VERDICT]}` });
   if (row[VERDICT] === "equivalent") cell.prepend("≈ ");
   cell.style.setProperty("--near", `${Math.round(45 * Math.max(0, 1 - Math.log10(value / best)))}%`);
-  if (row[LEADS] && (what === "time" || what === "ratio" || what === "floor")) cell.classList.add("leads");
+  if (columns[column].tested && row[LEADS] && (what === "time" || what === "ratio" || what === "floor")) cell.classList.add("leads");
   return cell;
 };
 
@@ -185,8 +186,8 @@ document.getElementById("shown").append(
   ...Object.keys(SHOWN).map((name) => make("label", {}, make("input", { type: "radio", name: "shown", value: name }), name)),
 );
 document.getElementById("shown").addEventListener("change", ({ target }) => change(() => { what = target.value; }));
-document.getElementById("copy-matrix").addEventListener("click", () => {
+document.getElementById("copy-matrix").addEventListener("click", ({ target }) => {
   const picture = selected(shown);
   const rows = picture.names.map((name) => [name, ...picture.columns.map((_, column) => cellIn(picture, name, column, 1).textContent)]);
-  copy(markdown(`${what}, ${SHOWN[what].unit}, ${measured(shown)}`, [LIBRARY, ...picture.titles], rows, [0]), "table");
+  copy(target, markdown(`${what}, ${SHOWN[what].unit}, ${measured(shown)}`, [LIBRARY, ...picture.titles], rows, [0]), "table");
 });
