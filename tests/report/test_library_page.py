@@ -48,6 +48,12 @@ def test_standing_claims_nothing_that_no_test_shows(ms: list[float], words: str)
     assert words in sections("lib", *records)["answer"].answers[0][1]
 
 
+def test_contended_times_claim_nothing() -> None:
+    records = [*timed("fast", 1.0), *timed("next", 1.5), *timed("lib", 10.0, flags=["contended"])]
+    ((_, words),) = sections("lib", *records)["answer"].answers
+    assert "which no test confirms" in words and "10 times" in words
+
+
 def test_best_way_is_the_variant_that_the_test_puts_in_front() -> None:
     records = [*timed("lib/a", 2.0), *timed("lib/b", 1.0), *timed("lib/c", 1.01), *timed("fast", 0.5)]
     variants = sections("lib", *records)["variants"]

@@ -18,16 +18,20 @@ FOLDED = ("exponents", "times")
 
 
 def library(catalogue: Catalogue, name: str, pairs: Sequence[history.Pair]) -> Page:
-    """Where it stands, how to run it, where it is exact, how it grows, what to know, what changed, its code."""
+    """Where it stands, how to run it, its code, where it is exact, how it grows, what to know, what changed."""
     entries, adapter = catalogue.by_library[name], _adapters().get(name)
     newest = [entry for entry in entries if entry.recording in catalogue.latest]
     places, works = standing.places(catalogue, name), tables.works(entries)
     swept = growth.sweeps(catalogue.latest, name)
     sections = [
         Section(
-            "answer", "In short", [_exactness(works)], [(at, standing.sentences(each)) for at, each in places.items()]
+            "answer",
+            "In short",
+            [*([adapter.about.replace("`", "")] if adapter else []), _exactness(works)],
+            [(at, standing.sentences(each)) for at, each in places.items()],
         ),
         standing.best_way(places, name, adapter),
+        *(_code(adapter, newest) if adapter else []),
         Section(
             "verdicts",
             "Where it is exact",
@@ -37,7 +41,6 @@ def library(catalogue: Catalogue, name: str, pairs: Sequence[history.Pair]) -> P
         growth.section(swept),
         caveats.section(catalogue, name, adapter),
         history.section(catalogue, pairs, name),
-        *(_code(adapter, newest) if adapter else []),
         *([growth.exponents(swept)] if swept else []),
         Section(
             "times",
