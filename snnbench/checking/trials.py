@@ -75,7 +75,10 @@ def _asked(protocol: Protocol, recording: Recording, recorded: set[Trial]) -> se
 
 
 def _missing(there: list[Work], recording: Recording, config: Config) -> Iterator[str]:
-    """Complaints about cases without any record and contenders without a record, if they are known to be selected."""
+    """Complaints about cases without any record and contenders without a record, if they are known to be selected.
+
+    An A/B test selects the contenders that a side changes.
+    """
     expressions = [str(text) for text in recording.config.get("only") or []]
     if not all(map(selection.of_cases, expressions)):
         return  # --only depends on contenders, so that the selected cases are unknown; `planned` still counts cells
@@ -92,7 +95,7 @@ def _missing(there: list[Work], recording: Recording, config: Config) -> Iterato
             )
         wanted = set(cases)
         names = {name for one in there if one.case in wanted for name in (one.library, label(one.library, one.variant))}
-        if cases:
+        if cases and not recording.sides:
             yield from (f"sweep {sweep.name!r}: nothing of {name}" for name in _plain(sweep) if name not in names)
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from snnbench import checking
-from snnbench.adapter.contender import ONLY_VARIANT
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.rank import rank
 from snnbench.recording.reading import read
@@ -16,8 +15,7 @@ from tests.shipped import OLDER, RESULTS
 def test_ranks_of_shipped_recordings_have_one_word_each(folder: Path) -> None:
     """Each contender is the baseline in turn."""
     real = read(folder)
-    for baseline in sorted({f"{record.library}/{record.variant}" for record in real.records}):
-        name = baseline.removesuffix(f"/{ONLY_VARIANT}")
+    for name in sorted({record.label for record in real.records}):
         for ranking in rank(real, name, Thresholds()).rankings:
             words: dict[int, set[str]] = {}
             for entry in ranking.entries:
