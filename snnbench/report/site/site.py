@@ -1,5 +1,6 @@
 """The site as files: every page, and its numbers as JSON and as Parquet."""
 
+import gc
 import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -68,6 +69,7 @@ def _prepare(catalogue: Catalogue, folder: Path) -> None:
     """Begin a process of the pool. The main process is the one that Ctrl-C ends."""
     global _work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()  # the catalogue stays to the end, and every collection would walk through its million objects
     _work = catalogue, folder
 
 
