@@ -1,6 +1,7 @@
 """Tests of the history of a library in many recordings: its steps, and the versions at each."""
 
 import json
+from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -37,6 +38,14 @@ def test_release_that_is_slower_is_named_with_its_day_and_both_versions() -> Non
     assert abs(float(ratio) - 1.12) < 0.03
     (chart,) = section.charts
     assert "times: lib 1.0 -> 1.1" in json.dumps(chart.specification) and len(chart.table.rows) == NIGHTS
+
+
+def test_library_in_few_of_many_recordings_is_not_called_new() -> None:
+    nights = catalogue().recordings
+    rare = [replace(one, records=[*one.records, *trials("rare", [4.0, 4.1, 3.9])]) for one in nights[:10]]
+    both = Catalogue([*rare, *nights[10:]])
+    (words, *_) = history.section(both, history.pairs(both), "rare").sentences
+    assert words.startswith("Steps are looked for from 20 comparable recordings")
 
 
 def test_library_that_did_not_change_has_no_step() -> None:

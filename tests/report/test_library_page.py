@@ -1,11 +1,12 @@
 """Tests of the page of a library: what it claims of its standing and variants, its verdicts, caveats and code."""
 
+from itertools import combinations
 from typing import Any
 
 import pytest
 
 from snnbench.report.section import Section
-from snnbench.report.site import caveats, history, tables
+from snnbench.report.site import caveats, explorer_data, history, standing, tables
 from snnbench.report.site.catalogue import Catalogue
 from snnbench.report.site.library_page import library
 from tests.fakes import CASE
@@ -76,6 +77,22 @@ def test_variant_that_is_faster_in_one_case_is_named_with_it() -> None:
         "Begin with lib/a: no other variant is shown to be faster in 2 of 3 cases. Faster is lib/b in 1 case (2 times "
         "as fast, in reset by subtraction, 200 neurons, batch 7, 20 steps)."
     )
+
+
+def test_variants_have_the_words_of_the_whole_case() -> None:
+    """Apart from the other contenders, the test would have fewer trials to tell the spread of the machine by."""
+    others = [one for n in range(6) for one in trials(f"other{n}", [1.0 + n, 1.9 + n, 0.6 + n, 1.4 + n])]
+    catalogue = Catalogue(
+        [recording(*trials("lib/a", [1.0, 1.1, 0.9, 1.0]), *trials("lib/b", [1.2, 1.3, 1.1, 1.2]), *others)]
+    )
+    (view,) = explorer_data.views(catalogue)
+    names = combinations([entry.contender for entry in view.ranking.entries], 2)
+    words = {pair: word for pair, (word, *_) in zip(names, view.differences, strict=True)}
+    ((race,),) = [standing.races(places, "lib") for places in standing.places(catalogue, "lib").values()]
+    assert ("lib/b" in race.leaders) is (words["lib/a", "lib/b"] != "slower")
+    assert words["lib/a", "lib/b"] != "slower", "alone, the two would be told apart"
+    alone = Catalogue([recording(*trials("lib/a", [1.0, 1.1, 0.9, 1.0]), *trials("lib/b", [1.2, 1.3, 1.1, 1.2]))])
+    assert explorer_data.views(alone)[0].differences[0][0] == "slower"
 
 
 def test_verdicts_have_a_row_for_each_kind_of_work_and_format() -> None:

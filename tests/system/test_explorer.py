@@ -15,7 +15,7 @@ from snnbench.report.site import explorer_page as page
 from snnbench.report.site.catalogue import Catalogue, load
 from tests.fakes import CASE
 from tests.hostile import MARK, hostile
-from tests.recordings import deviating, recording, skipped, trials
+from tests.recordings import deviating, recording, skipped, timed, trials, weighed
 from tests.sample import sample
 from tests.shipped import RESULTS
 from tests.system.test_browser import OVERFLOW, requested_addresses, show
@@ -121,6 +121,13 @@ def test_contended_time_neither_leads_nor_is_slower() -> None:
     (shown,) = data.document(Catalogue([busy]))["views"]
     assert view.is_tested and view.leaders == {"base"}
     assert [row[3] for row in shown["rows"]] == [1, 0]
+
+
+def test_peak_is_of_the_phase_that_is_shown() -> None:
+    weighty = recording(*(timed("base", trial, train=2.0, inference=1.0) for trial in (0, 1)), weighed("base"))
+    shown = data.document(Catalogue([weighty]))
+    peaks = {shown["words"][view["of"][-1]]: view["rows"][0][5] for view in shown["views"]}
+    assert peaks["train"] and peaks["inference"] is None
 
 
 def test_trials_of_one_each_are_no_test() -> None:

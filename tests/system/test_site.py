@@ -119,6 +119,7 @@ def test_published_numbers_stand_beside_the_newest_recording() -> None:
     records = [*trials("spikingjelly/auto", [10.0], case=case), *trials("norse/box", [15.0], case=case)]
     chart = dated(recording(*records), "2026-11-22", "chart", "open-neuromorphic")
     text = dict(site.files(Catalogue([chart])))["questions/open-neuromorphic.html"].decode()
+    assert "Here: reset by subtraction, CPU, 512 neurons, batch 16, 500 steps, on a laptop" in text
     rows = [re.findall(r"<t[dh].*?</t[dh]>", row, re.DOTALL) for row in text.split("<tr") if "norse/box" in row]
     cells = [[re.sub(r"<[^>]*>", "", cell).strip() for cell in row] for row in rows]
     assert ["Norse v1.0.0", "0.109", "0.0816", "norse/box", "15", "1.5", "exact"] in [row[:7] for row in cells]
@@ -204,6 +205,11 @@ def test_data_of_the_site_match_its_schema(files: dict[str, bytes]) -> None:
     validator.validate(rows)
     for change in ({"value": "fast"}, {"trial": 1.5}, {"invented": 1}):
         assert not validator.is_valid([rows[0] | change]), change
+
+
+def test_long_name_is_shortened() -> None:
+    names = [file_name(letter * 250) for letter in "ab"]
+    assert len(set(names)) == 2 and max(map(len, names)) < 200
 
 
 def test_folder_without_recordings_is_refused(tmp_path: Path) -> None:
