@@ -69,7 +69,7 @@ def document(title: str, parts: Sequence[Part], crumbs: Sequence[tuple[str, str]
     scripts = [_script("page.js")] if has_tables or drawn else []
     scripts += [_library(), _script("charts.js")] if drawn else []
     return str(
-        _template().render(
+        template(TEMPLATE / "page.html").render(
             title=title,
             version=snnbench.__version__,
             policy=policy(scripts),
@@ -107,12 +107,13 @@ def part_of(recording: Recording, prefix: str) -> Part:
 
 
 @cache
-def _template() -> Any:
+def template(path: Path) -> Any:
+    """A template of a whole page, which may include those beside it and those of this package."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    loader = FileSystemLoader(TEMPLATE)
+    loader = FileSystemLoader([path.parent, TEMPLATE])
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.get_template("page.html")
+    return environment.get_template(path.name)
 
 
 def policy(scripts: Iterable[str]) -> str:

@@ -1,8 +1,6 @@
 """The first page of the site as one HTML file: its choices, one chart and one table, drawn by a script within it."""
 
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import snnbench
 from snnbench.report.page import page as documents
@@ -23,7 +21,7 @@ def html(catalogue: Catalogue) -> str:
     ways = [("Every result in one table", "results.html"), ("Questions, answers and recordings", "questions.html")]
     ways += [(name, f"libraries/{file_name(name)}.html") for name in catalogue.by_library]
     return str(
-        _template().render(
+        documents.template(FOLDER / "explorer.html").render(
             title=TITLE,
             version=snnbench.__version__,
             policy=documents.policy([script]),
@@ -36,12 +34,3 @@ def html(catalogue: Catalogue) -> str:
             script=Markup(script),
         )
     )
-
-
-@cache
-def _template() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined)
-    environment.trim_blocks = True
-    return environment.get_template("explorer.html")
