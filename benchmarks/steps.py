@@ -1,4 +1,4 @@
-"""A simulation of how often the history of a library shows a step where there is none, and how often it finds one.
+"""A simulation of false steps and of found steps in the history of a library.
 
     python -m benchmarks steps [SERIES]
 
@@ -54,9 +54,9 @@ def main() -> int:
         for name, noise in NOISES.items():
             equal = drawn(random, count, nights, noise)
             changed = equal + np.log(FACTOR) * (np.arange(nights) >= nights // 2)
-            found = [places(list(series)) for series in equal]
-            seen = sum(map(bool, found))
-            large = sum(largest(series, at) > floor for series, at in zip(equal, found, strict=True))
+            false_steps = [places(list(series)) for series in equal]
+            seen = sum(map(bool, false_steps))
+            large = sum(largest(series, at) > floor for series, at in zip(equal, false_steps, strict=True))
             near = sum(any(abs(at - nights // 2) <= 2 for at in places(list(series))) for series in changed)
             shares = (f"{seen / count:.2%}", f"{large / count:.2%}", f"{near / count:.0%}")
             rows.append((str(nights), name, *shares))

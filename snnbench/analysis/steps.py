@@ -4,8 +4,8 @@ Each time is first divided by the movement of the machine in its recording: the 
 probes of its own processes, and contenders of other libraries in the same case. The quotients become ranks, so neither
 their distribution nor a single odd day matters, and `ruptures` divides the ranks into stretches of least squares.
 
-A small step is none. Nor is a step within the range of what single witnesses moved beyond their median. The range has
-the margins that `compare` gives to witnesses.
+Two kinds of step are left out: those of at most the time floor, and those that the machine may explain. The machine may
+explain as much as single witnesses moved beyond their median, with the margins that `compare` gives to witnesses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,14 +65,14 @@ def steps(recordings: Sequence[Recording], times: Sequence[Times], timed: Timed,
     moved = _movement(recordings, times, timed)
     divided = np.array([log(each[timed]) for each in times]) - moved
     bounds, floor = [0, *places(list(divided)), len(divided)], log(1 + thresholds.time_floor)
-    found = []
+    significant = []
     for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
         near = slice(max(start, at - NEAR), at), slice(at, min(end, at + NEAR))
         step = _step(divided, near)
         low, high = _explained(recordings, times, moved, timed, near, thresholds.alpha)
         if step > high + floor or step < low - floor:
-            found.append(Step(at, exp(step)))
-    return found
+            significant.append(Step(at, exp(step)))
+    return significant
 
 
 def _step(values: NDArray[np.float64], near: tuple[slice, slice]) -> float:

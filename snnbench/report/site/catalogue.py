@@ -148,7 +148,7 @@ class Catalogue:
     def latest(self) -> list[Recording]:
         """The newest recording of each question on each model of machine; an unfinished one if there is no other.
 
-        An A/B test answers a question of its own, so it is none of them.
+        A/B tests are left out: each answers a question of its own.
         """
         newest: dict[tuple[str, str], Recording] = {}
         for recording in (each for each in self.preferred if not each.sides):

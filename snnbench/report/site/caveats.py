@@ -42,11 +42,11 @@ def _notes(adapter: Adapter | None) -> Table:
 
 def _deviations(entries: Iterable[Entry]) -> Iterator[tuple[str, str]]:
     """Each declared deviation, with its measured size over all cases."""
-    found: dict[tuple[str, str], list[Entry]] = {}
+    by_deviation: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
         if entry.result.verdict == "deviates":
-            found.setdefault((entry.result.contender, entry.result.deviation), []).append(entry)
-    for (contender, deviation), each in found.items():
+            by_deviation.setdefault((entry.result.contender, entry.result.deviation), []).append(entry)
+    for (contender, deviation), each in by_deviation.items():
         records = [record for entry in each for record in entry.records]
         checks = [check for record in records for check in distance_checks(record)]
         checks = checks or [check for record in records for check in record.checks.values()]
@@ -59,13 +59,13 @@ def _deviations(entries: Iterable[Entry]) -> Iterator[tuple[str, str]]:
 
 def _refusals(recordings: Iterable[Recording], library: str) -> Table:
     """The reason of each refusal once, with the contenders that have it."""
-    found: dict[str, dict[str, None]] = {}
+    names_of: dict[str, dict[str, None]] = {}
     for record in _records(recordings, library):
         if record.outcome.kind == "unsupported":
             site, _, rest = str(record.outcome.reason).partition(": ")
             reason = rest if rest and " " not in site else str(record.outcome.reason)
-            found.setdefault(reason, {})[record.label] = None
-    rows = [[", ".join(names), reason] for reason, names in sorted(found.items(), key=lambda item: [*item[1]])]
+            names_of.setdefault(reason, {})[record.label] = None
+    rows = [[", ".join(names), reason] for reason, names in sorted(names_of.items(), key=lambda item: [*item[1]])]
     return Table(["library", "reason"], rows, texts=2, caption="What it cannot express, or where it does not run")
 
 
@@ -87,13 +87,13 @@ def _failures(entries: Iterable[Entry]) -> Iterator[tuple[str, str]]:
 
 def _exchanges(recordings: Iterable[Recording], library: str) -> Iterator[tuple[str, str]]:
     """What its own importer and exporter of NIR graphs did, by outcome."""
-    found: dict[str, Counter[str]] = {}
+    outcomes: dict[str, Counter[str]] = {}
     for recording in recordings:
         for record in recording.exchanges:
             if record.library == library:
                 word = str(record.outcome.verdict or record.outcome.kind or record.status)
-                found.setdefault(record.measure, Counter())[WORDS.get(word, word)] += 1
-    for measure, counts in found.items():
+                outcomes.setdefault(record.measure, Counter())[WORDS.get(word, word)] += 1
+    for measure, counts in outcomes.items():
         words = listed([f"{word} in {count}" for word, count in counts.most_common()])
         yield f"Its own {measure} of NIR graphs", f"In {counted(counts.total(), 'cell')}: {words}."
 

@@ -46,15 +46,15 @@ class Fitted(NamedTuple):
 
 def sweeps(recordings: Sequence[Recording], library: str) -> list[Sweep]:
     """The library's part of every recording that sweeps a size of it over enough values."""
-    found = []
+    swept_parts = []
     for recording in recordings:
         records = [record for record in recording.records if record.library == library]
         settings = wording.settings({record.case: None for record in records})
         swept = [wording.swept(cases, axis) for cases in settings.values() for axis in wording.axes(cases)]
         if not recording.sides and any(swept):
             overview = find(narrowed(recording, records))
-            found.append(Sweep(overview, scaling.section(overview)))
-    return found
+            swept_parts.append(Sweep(overview, scaling.section(overview)))
+    return swept_parts
 
 
 def section(known: Sequence[Sweep]) -> Section:

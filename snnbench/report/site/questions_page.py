@@ -16,12 +16,12 @@ SCHEMAS = (("schema of records", "schemas/record.json"), ("schema of tidy data",
 
 def questions(catalogue: Catalogue) -> Page:
     """The questions, each with a page of its own, the libraries, the neuron, all recordings."""
-    asked = catalogue.by_question
+    by_question = catalogue.by_question
     rows = [
         [name, asks(each[0]), str(len({wording.model(one) for one in each})), measured(each[0])]
-        for name, each in asked.items()
+        for name, each in by_question.items()
     ]
-    targets = [f"{address_of(name)}.html" for name in asked]
+    targets = [f"{address_of(name)}.html" for name in by_question]
     answered = Section(
         "questions",
         "Questions",

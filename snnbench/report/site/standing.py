@@ -40,14 +40,14 @@ class Place:
 
 def places(catalogue: Catalogue, library: str) -> dict[str, list[Place]]:
     """machine -> the library's places there, in the first of PHASES that it was timed in; most places first."""
-    found: dict[str, dict[str, list[Place]]] = {}
+    by_machine: dict[str, dict[str, list[Place]]] = {}
     for view in views(catalogue):
         own = [entry for entry in view.ranking.entries if of(entry.contender, library)]
         if own and view.ranking.phase in PHASES and len(view.ranking.entries) > len(own):
             fastest = view.ranking.entries[0].side.summary.median
             place = Place(view, own[0].contender, own[0].side.summary.median / fastest)
-            found.setdefault(view.choices[0], {}).setdefault(view.ranking.phase, []).append(place)
-    first = {machine: next(by[phase] for phase in PHASES if phase in by) for machine, by in found.items()}
+            by_machine.setdefault(view.choices[0], {}).setdefault(view.ranking.phase, []).append(place)
+    first = {machine: next(by[phase] for phase in PHASES if phase in by) for machine, by in by_machine.items()}
     return dict(sorted(first.items(), key=lambda item: -len(item[1])))
 
 
@@ -117,7 +117,7 @@ class Race:
 
 def races(known: Sequence[Place], library: str) -> list[Race]:
     """The cases in which the test of the whole case tells variants of a library apart, or fails to."""
-    found = []
+    tested = []
     for place in known:
         entries = place.view.ranking.entries
         own = [entry for entry in entries if of(entry.contender, library) and not entry.side.contended]
@@ -128,8 +128,8 @@ def races(known: Sequence[Place], library: str) -> list[Race]:
         fastest = own[0]
         leaders = {entry.contender for entry in own if (fastest.contender, entry.contender) not in slower}
         ratios = {entry.contender: entry.side.summary.median / fastest.side.summary.median for entry in own}
-        found.append(Race(place, ratios, frozenset(leaders)))
-    return found
+        tested.append(Race(place, ratios, frozenset(leaders)))
+    return tested
 
 
 def best_way(by_machine: dict[str, list[Place]], library: str, adapter: Adapter | None) -> Section:

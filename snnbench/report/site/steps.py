@@ -77,7 +77,7 @@ def groups(catalogue: Catalogue) -> list[Group]:
         if summary := entry.result.summaries.get((entry.phase, "time")):
             times = by_recording.setdefault(entry.recording.name, {})
             times[entry.case, entry.result.contender, entry.phase] = summary.median
-    found = []
+    comparable = []
     for recordings in catalogue.alike:
         if len(recordings) < steps.FEWEST:
             continue
@@ -88,8 +88,8 @@ def groups(catalogue: Catalogue) -> list[Group]:
                 kept.append(recording)
             except Incomparable as error:
                 left_out.append(f"{recording.name}: {' '.join(str(error).split())}")
-        found.append(Group(kept, [by_recording.get(each.name, {}) for each in kept], left_out))
-    return found
+        comparable.append(Group(kept, [by_recording.get(each.name, {}) for each in kept], left_out))
+    return comparable
 
 
 def of_library(group: Group, library: str) -> Iterator[Series]:
@@ -157,7 +157,7 @@ def table(known: Sequence[Series]) -> Table:
 
 
 def charts(known: Sequence[Series]) -> list[Chart]:
-    """A chart of each time with a step, or of the first time if there is none."""
+    """A chart of each time that has a step; if no time has one, a chart of the first time."""
     drawn = [each for each in known if each.found] or list(known)[:1]
     return [_chart(one, f"steps-{number_}") for number_, one in enumerate(drawn[:CHARTS], start=1)]
 
