@@ -38,7 +38,7 @@ def arguments() -> dict[str, str | None]:
 
 
 def test_base_image_is_pinned_and_used_by_every_stage() -> None:
-    assert re.fullmatch(r"debian:[a-z]+-slim", str(arguments()["BASE_IMAGE"]))
+    assert re.fullmatch(r"debian:[a-z]+-[0-9]{8}-slim@sha256:[0-9a-f]{64}", str(arguments()["BASE_IMAGE"]))
     assert [rest for name, rest in instructions() if name == "FROM"] == [
         "${BASE_IMAGE} AS base",
         "base AS build",
