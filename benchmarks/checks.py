@@ -143,14 +143,12 @@ def measure_on_card(neurons: int, steps: int, threads: int) -> list[str]:
     contents = Contents(problem, seed=1, first=1 << 16)
     draw_s = check_s = 0.0
 
-    started = time.perf_counter()
-    scanner = OnCard(arrays, case, rule_of(case), problem.layers()[0])
-    weight, bias = (torch.from_numpy(array).requires_grad_() for array in problem.layers()[0])
-    draw_s += time.perf_counter() - started
     for number in [0, *(content.number for content in contents.next(DRAWN))]:
         started = time.perf_counter()
-        entering, cotangent = problem.input(number), problem.cotangent(number)
+        problem.draw([number])
         draw_s += time.perf_counter() - started
+        entering, cotangent = problem.input(number), problem.cotangent(number)
+        weight, bias = (torch.from_numpy(array).requires_grad_() for array in problem.layers()[0])
         started = time.perf_counter()
         x = torch.from_numpy(entering).requires_grad_()
         spikes = linear_lif(x, weight, bias, beta=case.beta, threshold=case.threshold)
@@ -158,6 +156,7 @@ def measure_on_card(neurons: int, steps: int, threads: int) -> list[str]:
         pass_s = time.perf_counter() - started
         answer = Answer(spikes.detach(), [by[1]], [by[2]], by[0]).each(lambda tensor: Held(tensor, arrays))
         started = time.perf_counter()
+        scanner = OnCard(arrays, case, rule_of(case), problem.layers()[0])
         finding = SpotCheck(problem, number, scanner=scanner).check(answer)
         check_s += time.perf_counter() - started
         assert finding.correct, finding.message

@@ -4,9 +4,12 @@ Inputs and cotangents are numbered. Repetitions run on number 0, verification al
 passes: no pass has seen their content, so a kept answer cannot pass for a new one.
 """
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,11 +49,19 @@ class Problem(ABC):
     drive: float = 1.0
     _drawn: dict[tuple[str, int], object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def draw(self) -> None:
-        """Draw the parameters and content 0, which are otherwise drawn at first use."""
-        self.layers()
-        self.input(0)
-        self.cotangent(0)
+    def draw(self, numbers: Iterable[int] = (0,), goes_back: bool = True) -> None:
+        """Draw the parameters and the contents of these numbers, which are otherwise drawn at first use.
+
+        As many arrays are drawn side by side as there are CPUs. Only content that goes back has a cotangent.
+        """
+        arrays = [self.input, self.cotangent] if goes_back else [self.input]
+        draws: list[Callable[[], object]] = [
+            self.layers,
+            *(partial(draw, number) for number in numbers for draw in arrays),
+        ]
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+            for drawn in [threads.submit(draw) for draw in draws]:
+                drawn.result()
 
     def layers(self) -> list[Layer]:
         """Weight [N, N] and bias [N] of each linear layer, float32; empty if the input is the current."""
@@ -121,9 +132,9 @@ class Stack(Problem):
 class Graph(Problem):
     """A problem whose network is a sequence of operations, with a library's neuron at each site of neurons."""
 
-    def draw(self) -> None:
-        """Draw the parameters and content 0, which are otherwise drawn at first use."""
-        super().draw()
+    def draw(self, numbers: Iterable[int] = (0,), goes_back: bool = True) -> None:
+        """Draw the parameters and the contents of these numbers."""
+        super().draw(numbers, goes_back)
         self.parameters()
 
     @abstractmethod

@@ -67,13 +67,8 @@ class PhaseProof:
         self._coming = self.contents.next(drawn)
         counting = self._coming[waking(drawn) :]
         self._chosen = counting[random_seed() % len(counting)]
-        problem = self.contents.problem
-        for content in self._coming:
-            if content.order is not None and self._holds():
-                continue
-            problem.input(content.number)
-            if self.piece.goes_back:
-                problem.cotangent(content.number)
+        made = [content.number for content in self._coming if content.order is None or not self._holds()]
+        self.contents.problem.draw(made, self.piece.goes_back)
 
     def load(self) -> None:
         """Put the next new content in place. Raises ValueError if none was prepared.

@@ -106,14 +106,14 @@ def _has_one_process(cell: Cell) -> bool:
 def fit(cells: Sequence[Cell], memory_bytes: int) -> bool:
     """Whether the workers of these cells may prepare at once, in so much memory."""
     least = [floor.least_bytes(cell.case, "train") for cell in cells]
+    waits = [cell.measure == "time" or cell.case.device.startswith("cuda") for cell in cells]
+    drawn = [each for each, wait in zip(least, waits, strict=True) if wait]
     if all(cell.case.device.startswith("cuda") for cell in cells):
-        work = sum(least) + max(least, default=0)  # what each has drawn, and a copy of the one whose turn it is
+        work = max(drawn, default=0)  # a copy of the one whose turn it is
     else:
-        waits = [cell.measure == "time" for cell in cells]
-        turn = max((each for each, wait in zip(least, waits, strict=True) if wait), default=0)
         at_once = sum(each for each, wait in zip(least, waits, strict=True) if not wait)
-        work = RELAYED_TIMES * (turn + at_once)
-    taken = work + LOADED_BYTES * len(cells)
+        work = RELAYED_TIMES * (max(drawn, default=0) + at_once)
+    taken = sum(drawn) + work + LOADED_BYTES * len(cells)
     return len(cells) <= min(MOST_RELAYED, RELAYED_PER_CPU * cpus.usable_cpus()) and taken <= memory_bytes
 
 
@@ -129,7 +129,7 @@ RELAYED_TIMES = 32
 """The least bytes of all workers that work at once must fit into the memory so often, because a library may need many
 times the least bytes."""
 LOADED_BYTES = 1 << 30
-"""A worker that waits for its turn holds its libraries and an exam, and on a card what it has drawn."""
+"""A worker that waits for its turn holds its libraries and an exam, beside what it has drawn."""
 
 
 class Progress(Interface):

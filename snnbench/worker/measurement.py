@@ -93,8 +93,8 @@ class Measurement:
             return
         if self.request.measure != "verify":
             garbage.collect_as_usual()
-        if self.relay and self.request.measure == "time":
-            self._wait(self.relay)
+        if self.request.measure == "time":
+            self._wait()
         own = None if self.request.measure in ("time", "verify") else measure.own(self.request.measure, self.backend)
         if own:
             own.before_build()
@@ -123,13 +123,15 @@ class Measurement:
                 own_rule=asdict(self.rule) if self.rule else None,
             )
 
-    def _wait(self, relay: Relay) -> None:
-        """Return once it is this worker's turn, of which a worker that keeps off its card has waited already."""
+    def _wait(self) -> None:
+        """Draw what a pass needs, and return once it is this worker's turn.
+
+        A worker that keeps off its card has waited already.
+        """
+        self.problem.draw()
         on_card = self.request.case.device.startswith("cuda")
-        if on_card and relay.uses_card:
-            self.problem.draw()
-        if relay.uses_card or not on_card:
-            relay.wait()
+        if self.relay and (self.relay.uses_card or not on_card):
+            self.relay.wait()
 
     def _prove(self, session: Session, patterns: tuple[str, ...], reply: Reply) -> None:
         """Fail the reply if a pass does not run the kernels that its variant names. Raises Unavailable."""

@@ -1,15 +1,15 @@
-"""A relay of workers: they load their libraries and take the exam together, and measure times one after the other.
+"""A relay of workers: they prepare together, and measure times one after the other.
 
-To load a library and to take the exam takes as long as to measure a small cell, and uses one core. So several workers
-prepare at once, and no time is measured meanwhile. The leader measures first, once all others are ready. A waiting
-worker sleeps and uses no CPU. If a worker dies, its pipe closes, and the others go on. The harness holds a gate to each
-follower. It sends OPEN when it has recorded all workers before. A gate that closes without it means that the harness
-died, so the follower ends. A worker that measures memory does not wait, because memory does not depend on neighbours;
-it counts as ready when it ends.
+To load a library, to take the exam and to draw content takes as long as to measure a small cell, and uses one core. So
+several workers prepare at once, and no time is measured meanwhile. The leader measures first, once all others are
+ready. A waiting worker sleeps and uses no CPU. If a worker dies, its pipe closes, and the others go on. The harness
+holds a gate to each follower. It sends OPEN when it has recorded all workers before. A gate that closes without it
+means that the harness died, so the follower ends. A worker that measures memory does not wait, because memory does
+not depend on neighbours; it counts as ready when it ends.
 
-On a card every worker waits. Those that time a phase load, take the exam and draw their content before; until its turn
-such a process holds a context of the card, and sleeps. The others load their libraries only: a worker that measures
-memory, every worker where a card takes one process at a time, and workers whose contexts would take too much of it.
+On a card every worker waits. Those that time a phase prepare before; until its turn such a process holds a context of
+the card, and sleeps. The others load their libraries only: a worker that measures memory, every worker where a card
+takes one process at a time, and workers whose contexts would take too much of it.
 """
 
 import os

@@ -85,18 +85,18 @@ def test_cells_on_cards_come_first(with_cards: Bench) -> None:
     assert devices == ["cuda", "cuda", "cpu"]
 
 
-def test_workers_that_wait_hold_nothing_of_their_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_wait_hold_what_they_have_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of them works at a time; those that measure memory on the CPU do not wait."""
     monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
     least = executor.floor.least_bytes(SMALL, "train")
     times, memory = [Cell(SMALL, "a", "default", 0, "time")] * 3, Cell(SMALL, "a", "default", 0, "memory")
-    room = RELAYED_TIMES * least + 3 * LOADED_BYTES
+    room = (3 + RELAYED_TIMES) * least + 3 * LOADED_BYTES
     assert fit(times, room) and not fit(times, room - 1)
     assert not fit([*times, memory], room + LOADED_BYTES + RELAYED_TIMES * least - 1)
     assert not fit(times * 2, 1 << 40), "too many for two CPUs"
 
 
-def test_workers_on_a_card_hold_what_they_have_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_on_a_card_hold_one_copy_of_what_they_have_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The arrays of one of them are there twice."""
     monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
     case = SMALL.with_(device="cuda")
