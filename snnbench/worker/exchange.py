@@ -20,7 +20,7 @@ from snnbench.adapter.loading import Loaded
 from snnbench.cases.outcome import Outcome, failed, measured, skipped
 from snnbench.conformance import network
 from snnbench.conformance.comparison import WrongShape, compare
-from snnbench.conformance.graph import GraphError
+from snnbench.conformance.graph import NEURONS, Graph, GraphError
 from snnbench.conformance.network import Network
 from snnbench.worker.fault import fault
 from snnbench.worker.messages import Reply, Request
@@ -62,7 +62,8 @@ def reply_to(request: Request, loaded: Loaded | Reply) -> Reply:
         return Reply(failed("incorrect", str(error)))
     if not comparison.differing and (reason := wanted.hindrance):  # of a graph that an exporter wrote
         return Reply(skipped("unprovable", reason))
-    return Reply(_outcome(comparison), settings={"comparison": comparison.as_dict()})
+    outcome = _outcome(comparison, _replaced(network.of(request.case).graph, wanted.graph))
+    return Reply(outcome, settings={"comparison": comparison.as_dict()})
 
 
 def _imported(module: Any, case: Any) -> tuple[Run, Network]:
@@ -81,12 +82,19 @@ def _exported(module: Any, case: Any) -> tuple[Run, Network]:
         return run, network.of(case, path)
 
 
-def _outcome(comparison: Any) -> Outcome:
+def _outcome(comparison: Any, replaced: str) -> Outcome:
     if not comparison.differing:
         return measured("exact")
     if comparison.cause:
         return measured("deviates", deviation=comparison.cause)
-    return failed("incorrect", "no known interpretation of the graph has this output")
+    return failed("incorrect", f"no known interpretation of the graph has this output{replaced}")
+
+
+def _replaced(asked: Graph, written: Graph) -> str:
+    """Which kinds of neurons the written graph has in place of those asked for; empty if they are the same."""
+    kinds = [[node.kind for node in graph.nodes if node.kind in NEURONS] for graph in (asked, written)]
+    pairs = dict.fromkeys((new, old) for old, new in zip(*kinds, strict=False) if new != old)
+    return "".join(f"; it has {new} in place of {old}" for new, old in pairs)
 
 
 def _is_refusal(error: Exception) -> bool:

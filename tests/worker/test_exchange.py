@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 
 from snnbench.adapter.loading import read_and_load
+from snnbench.conformance.graph import Graph, Node
 from snnbench.environments import Env
 from snnbench.plan import config, graph_files
 from snnbench.recording.reading import Recording
@@ -16,6 +17,7 @@ from snnbench.report.overview import find
 from snnbench.report.text.exchange_table import sections
 from snnbench.run.local import run
 from snnbench.run.request import RunRequest
+from snnbench.worker import exchange
 from snnbench.worker.exchange import reply_to
 from snnbench.worker.messages import Measure, Reply, Request
 from tests.nir_cases import NIR
@@ -123,6 +125,13 @@ def test_written_graph_is_held_to_the_network_that_was_written(
     outcome = answer(tmp_path, change, measure="export", tau=[0.004, 0.004]).outcome
     assert outcome is not None and (outcome.verdict or outcome.kind) == verdict
     assert reason in str(outcome.reason or outcome.deviation or "")
+
+
+def test_written_neuron_of_another_kind_is_named() -> None:
+    """Sinabs writes a LIF with a synapse as a LIF, so the synapse is lost."""
+    asked, written = (Graph((Node("neurons", kind, {}),)) for kind in ("CubaLIF", "LIF"))
+    assert exchange._replaced(asked, written) == "; it has LIF in place of CubaLIF"
+    assert exchange._replaced(asked, asked) == ""
 
 
 def test_graph_that_is_no_chain_of_layers_is_not_written(tmp_path: Path) -> None:

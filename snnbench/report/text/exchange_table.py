@@ -101,10 +101,10 @@ def _cause(record: Record) -> str:
     if not _differs(record):
         return record.outcome.reason or ""
     compared = _comparison(record)
-    most, is_busy = compared["most_spikes"], (compared["rate"] or 0.0) > BUSIEST
-    unknown = "spikes in nearly every step, as in many interpretations" if is_busy else "unexplained"
-    unknown = "no spikes, as in many interpretations" if most == 0 else unknown
-    return (compared["cause"] or unknown) + (f" (at most {most} here)" if (most or 0) > 1 else "")
+    most, cause = compared["most_spikes"], compared["cause"] or record.outcome.reason or ""
+    if not compared["cause"] and (most == 0 or (compared["rate"] or 0.0) > BUSIEST):
+        cause = f"{'no spikes' if most == 0 else 'spikes in nearly every step'}, as in many interpretations"
+    return cause + (f" (at most {most} here)" if (most or 0) > 1 else "")
 
 
 def _differs(record: Record) -> bool:
