@@ -9,11 +9,13 @@
 A side without changes runs the adapters as pinned.
 """
 
+import ast
+import configparser
 import os
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -209,22 +211,52 @@ def _of_revision(folder: Path, revision: str) -> tuple[str, str]:
     commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", lacking=f"has no {revision!r}")
     inside = _git(folder, "rev-parse", "--show-prefix").rstrip("/")
     address = f"git+{Path(root).as_uri()}@{commit}" + (f"#subdirectory={quote(inside)}" if inside else "")
-    path = f"{inside}/pyproject.toml".lstrip("/")
-    unnamed = f"says no name in {path} at {revision}; write NAME @ {address}"
-    name = _name(_git(folder, "show", f"{commit}:{path}", lacking=unnamed))
-    if not name:
-        raise SideError(f"{folder} {unnamed}")
-    return f"{name} @ {address}", commit
+    files = _git(folder, "ls-tree", "--full-tree", "--name-only", f"{commit}:{inside}").splitlines()
+    for file in (each for each in NAMED_IN if each in files):
+        if name := _name(file, _git(folder, "show", f"{commit}:{inside and inside + '/'}{file}")):
+            return f"{name} @ {address}", commit
+    raise SideError(f"{folder} says no name in {', '.join(NAMED_IN)} at {revision}; write NAME @ {address}")
 
 
-def _name(text: str) -> str:
-    """The distribution's name in the text of a pyproject.toml, or ""."""
+def _name(file: str, text: str) -> str:
+    """The distribution's name in the text of a file of NAMED_IN, or ""."""
     try:
-        document: dict[str, Any] = tomllib.loads(text)
-        tables = document.get("project", {}), document.get("tool", {}).get("poetry", {})
-        return next((str(table["name"]) for table in tables if "name" in table), "")
-    except (ValueError, RecursionError, AttributeError, TypeError):
+        return str(NAMED_IN[file](text) or "")
+    except (ValueError, RecursionError, AttributeError, TypeError, configparser.Error, SyntaxError):
         return ""
+
+
+def _in_pyproject(text: str) -> str | None:
+    document: dict[str, Any] = tomllib.loads(text)
+    tables = document.get("project", {}), document.get("tool", {}).get("poetry", {})
+    return next((table["name"] for table in tables if "name" in table), None)
+
+
+def _in_setup_cfg(text: str) -> str | None:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    return parser.get("metadata", "name", fallback=None)
+
+
+def _in_setup_py(text: str) -> str | None:
+    """The name in `setup(name="...")`. The file is not run."""
+    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    given = (
+        one.value
+        for call in calls
+        if ast.unparse(call.func).endswith("setup")
+        for one in call.keywords
+        if one.arg == "name"
+    )
+    return next((str(value.value) for value in given if isinstance(value, ast.Constant)), None)
+
+
+NAMED_IN: Mapping[str, Callable[[str], str | None]] = {
+    "pyproject.toml": _in_pyproject,
+    "setup.cfg": _in_setup_cfg,
+    "setup.py": _in_setup_py,
+}
+"""The files in which a distribution's name is looked for, in order -> how to read it."""
 
 
 def _git(folder: Path, *arguments: str, lacking: str = "") -> str:

@@ -51,8 +51,27 @@ def test_revision_becomes_a_reference_to_its_commit(repository: Path, adapters: 
 def test_revision_without_project_name_is_refused(repository: Path) -> None:
     (repository / "pyproject.toml").write_text("[build-system]\nrequires = []\n")
     git(repository, "commit", "--quiet", "-am", "no name")
-    with pytest.raises(SideError, match=r"says no name in pyproject\.toml at HEAD; write NAME @ git"):
+    with pytest.raises(
+        SideError, match=r"says no name in pyproject\.toml, setup\.cfg, setup\.py at HEAD; write NAME @ git"
+    ):
         parse([f"{repository}@HEAD"])
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("setup.cfg", "[metadata]\nname = mylib\nversion = 100%\n"),
+        ("setup.py", 'import setuptools\nsetuptools.setup(version=version(), name="mylib")\n'),
+    ],
+)
+def test_older_files_name_a_distribution(repository: Path, file: str, text: str) -> None:
+    """Sinabs has its name in setup.cfg, Rockpool in setup.py; both have a pyproject.toml without one."""
+    (repository / "pyproject.toml").write_text("[build-system]\nrequires = []\n")
+    (repository / file).write_text(text)
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "-m", "older")
+    (requirement,) = parse([f"{repository}@HEAD"]).requirements.values()
+    assert requirement.startswith("mylib @ git+file:")
 
 
 @pytest.mark.parametrize(("revision", "complaint"), [("absent", "has no 'absent'"), ("", "has no ''")])
@@ -82,7 +101,7 @@ def test_package_in_a_subfolder_has_its_subdirectory(repository: Path) -> None:
 def test_malformed_project_file_is_refused(repository: Path, content: bytes) -> None:
     (repository / "pyproject.toml").write_bytes(content)
     git(repository, "commit", "--quiet", "-am", "broken")
-    with pytest.raises(SideError, match=r"says no name in pyproject\.toml at HEAD; write NAME @ git"):
+    with pytest.raises(SideError, match="write NAME @ git"):
         parse([f"{repository}@HEAD"])
 
 
