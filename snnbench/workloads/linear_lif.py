@@ -212,12 +212,15 @@ class Problem(problem.Stack):
         return [(np.float32(self.drive) * weight, np.float32(self.drive) * bias) for weight, bias in layers]
 
     def _input(self, which: int) -> Array:
-        shape = self.case.input_shape
+        shape, rate, is_dense = self.case.input_shape, self.case.input_rate, self.case.input_kind == "gaussian"
+        amplitude = generator(self.case, "amplitude", which).standard_normal if is_dense else None
+        if amplitude and rate >= 1:
+            return amplitude(shape, dtype=np.float32)
         chance = generator(self.case, "input", which).random(shape, dtype=np.float32)
-        spikes = np.less(chance, self.case.input_rate, out=chance)
-        if self.case.input_kind == "spikes":
-            return spikes
-        return spikes * generator(self.case, "amplitude", which).standard_normal(shape, dtype=np.float32)
+        spikes = np.less(chance, rate, out=chance)
+        if amplitude:
+            spikes *= amplitude(shape, dtype=np.float32)
+        return spikes
 
 
 def exams(case: Stack, drive: float | None = None) -> list[Problem]:
