@@ -2,8 +2,10 @@
 
     python -m benchmarks card
     python -m benchmarks card --minutes 14 [--into FOLDER] [OPTIONS of snnbench run]
+    python -m benchmarks card --simulated --minutes 14 [--into FOLDER]
 
-With --minutes it measures the documents' charts instead, for so long (benchmarks/charts.py).
+With --minutes it measures the documents' charts instead, for so long (benchmarks/charts.py). With --simulated no card
+takes part: it shows whether the charts fit into so long (benchmarks/simulated_card.py).
 
 After idling: the time of a pass after the card idled and then ran passes again for some milliseconds, divided by its
 time among passes in a row. The harness lets passes run before it times any, because a card may lower its clock.
@@ -26,10 +28,11 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from benchmarks import charts
+from benchmarks import charts, simulated_card
 from benchmarks.outcome import show
 from snnbench.worker.clocks import mhz
 
+RESULTS = Path("results/charts")
 IDLE_MS = (5, 50, 500)
 BUSY_MS = (0, 1, 5, 20, 200)
 REPETITIONS = 3
@@ -49,12 +52,18 @@ def main() -> int:
         prog="python -m benchmarks card", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, help="measure the documents' charts for so long")
-    parser.add_argument("--into", type=Path, default=Path("results/charts"), help="folder of their recordings")
+    parser.add_argument("--into", type=Path, help=f"folder of their recordings (default: {RESULTS})")
+    parser.add_argument("--simulated", action="store_true", help="measure them on a simulated card")
     given, more = parser.parse_known_args()
+    wrong = [*(["--simulated"] if given.simulated else []), *more]
+    if given.minutes is None and wrong:
+        parser.error(f"{wrong[0]} goes with --minutes only")
+    if given.simulated and more:
+        parser.error(f"{more[0]} does not go with --simulated")
+    if given.simulated:
+        return simulated_card.main(given.minutes, given.into)
     if given.minutes is not None:
-        return charts.measure(given.minutes, given.into, more)
-    if more:
-        parser.error(f"{more[0]} goes with --minutes only")
+        return charts.measure(given.minutes, given.into or RESULTS, more)
     show_idling()
     show_products()
     show_rounding()
