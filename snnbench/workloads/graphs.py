@@ -15,17 +15,8 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases.operations import (
-    Convolution,
-    Flatten,
-    Integrator,
-    Linear,
-    Neurons,
-    Operation,
-    Scaling,
-    Sum,
-    WindowSum,
-)
+from snnbench.cases.operations import Flatten, Integrator, Linear, Neurons, Operation, Scaling, Sum
+from snnbench.cases.windows import Convolution, WindowSum
 from snnbench.exits import UserError
 from snnbench.files import home
 

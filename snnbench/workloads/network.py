@@ -29,8 +29,9 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.case import Count, Rate
 from snnbench.cases.density import densities
-from snnbench.cases.operations import INPUT, Convolution, Operation
+from snnbench.cases.operations import INPUT, Operation
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+from snnbench.cases.windows import Convolution
 from snnbench.workloads import initialisation, lif, models
 
 NAME = "network"

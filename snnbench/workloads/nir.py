@@ -28,8 +28,9 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, network_reference, problem
 from snnbench.cases.case import HALVES, Bounds, File, Rate
 from snnbench.cases.density import densities
-from snnbench.cases.operations import INPUT, Convolution, Integrator, Linear, Neurons, Operation
+from snnbench.cases.operations import INPUT, Integrator, Linear, Neurons, Operation
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+from snnbench.cases.windows import Convolution
 from snnbench.workloads import graph_exam, graphs, lif
 
 NAME = "nir"

@@ -23,9 +23,9 @@ from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weig
 from snnbench.backends.torch.session import Session
 from snnbench.backends.torch.unsupported import refuse
 from snnbench.cases.case import Case
-from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
+from snnbench.cases.windows import Convolution
 
 __all__ = [
     "Backend",
