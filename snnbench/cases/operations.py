@@ -369,6 +369,6 @@ def _of_terms(squares: Sequence[Array]) -> list[float]:
     return [float(np.sqrt(each.sum())) for each in squares]
 
 
-def _broadcast(by_channel: Array, axes: int = 2) -> Array:
-    """A number for each channel, at all places along so many axes."""
-    return by_channel.reshape(-1, *(1,) * axes)
+def _broadcast(by_channel: Array) -> Array:
+    """A number for each channel, at all places of an image."""
+    return by_channel[:, None, None]
