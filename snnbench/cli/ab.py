@@ -70,6 +70,7 @@ def ab(
     from snnbench.analysis.decision import WORDS
     from snnbench.plan import side as sides
     from snnbench.report.text import change_table
+    from snnbench.run import local
     from snnbench.run.progress import say
     from snnbench.run.request import ABTest
 
@@ -81,8 +82,13 @@ def ab(
     stops_early = options.part is None and options.executor is Where.local
     loaded = _loaded(config, trials, options)
     rule = abtest.Rule(thresholds, tuple(phase or ()), allowed)
-    recording, unfinished = options.run(options.request(config=loaded, test=ABTest(both, rule, stops_early)))
-    require_finished(unfinished)
+    request = options.request(config=loaded, test=ABTest(both, rule, stops_early))
+    options.announce()
+    if options.executor is Where.slurm:
+        recording, unfinished = options.submit(request)
+        require_finished(unfinished)
+    else:
+        recording = local.run(request)
     comparison = abtest.compare_sides(recording, rule, explain)
     if write := change_table.FORMATS.get(form):
         typer.echo(write(comparison, failing), nl=False)

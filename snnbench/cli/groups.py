@@ -166,17 +166,12 @@ class Running(Choice):
             **more,
         )
 
-    def run(self, request: "RunRequest") -> "tuple[Recording, list[str]]":
-        """Run the request here or as jobs. Returns the recording, and a line for each job that did not finish."""
-        self.announce()
-        if self.executor is Where.slurm:
-            from snnbench.run.slurm.scheduler import options
-            from snnbench.run.slurm.submit import run_jobs
+    def submit(self, request: "RunRequest") -> "tuple[Recording, list[str]]":
+        """Run the request as jobs. Returns the recording, and a line for each job that did not finish."""
+        from snnbench.run.slurm.scheduler import options
+        from snnbench.run.slurm.submit import run_jobs
 
-            return run_jobs(request, self.shards, options(self.slurm or []))
-        from snnbench.run import local
-
-        return local.run(request), []
+        return run_jobs(request, self.shards, options(self.slurm or []))
 
 
 def require_finished(unfinished: list[str]) -> None:

@@ -71,6 +71,7 @@ def run(
     Every cell is recorded as it ends. After an interruption of any kind the same command runs the missing cells.
     """
     from snnbench.plan import config as configs
+    from snnbench.run import local
 
     options.check()
     threads = default_threads(options.executor)
@@ -82,7 +83,11 @@ def run(
         return
 
     with redirect_stderr(StringIO()) if quiet else nullcontext():
-        recording, unfinished = options.run(request)
+        options.announce()
+        if options.executor is Where.slurm:
+            recording, unfinished = options.submit(request)
+        else:
+            recording, unfinished = local.run(request), []
     if quiet:
         typer.echo(recording.folder)
     elif console := terminal():
