@@ -67,7 +67,7 @@ class PartSession(Session):
     def put_cotangent(self, cotangent: NDArray[np.float32]) -> None:
         """Copy the rank's part of the cotangent in place."""
         self.local.put(0, self.entering, cotangent)
-        self._copy_cotangent(0)
+        Session.load_cotangent(self, 0)
 
     def part_of_answer(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
         """The rank's spikes and, if there are gradients, the gradient of its currents."""

@@ -20,9 +20,8 @@ from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
 from snnbench.backends.torch.unsupported import refuse
-from snnbench.cases import recurrence
 from snnbench.cases.answer import Answer, Held, Recording, times
-from snnbench.cases.problem import Graph, Problem
+from snnbench.cases.problem import Problem
 
 Part = tuple[int, int, int]
 """The axis of time, the first step and the number of steps of a part of a sequence."""
@@ -50,7 +49,8 @@ class Session(backends.Session):
         held = case.with_(dtype="float32") if variant.way == "amp" else case
         self.device, self.dtype = device, getattr(torch, held.dtype)
         self.problem, self._way = problem, variant.way
-        given = self._given(problem, variant)
+        refuse(problem, variant)
+        given = operations.given(problem, variant, self._place, Weights)
         compilations_before = modes.compilations()
         self.network: Network = build(held, given, variant.built_as)
         self.forwards = self._in_way(self.network.forward)
@@ -77,18 +77,12 @@ class Session(backends.Session):
         """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
         with torch.no_grad():
             self.input.copy_(self._content("input", which, self._input))
-        self._copy_cotangent(cotangent)
+        Session.load_cotangent(self, cotangent)  # that of a RankSession would tell the other ranks
 
     def load_cotangent(self, cotangent: int) -> None:
         """Copy in place: a forward pass keeps no reference to the cotangent."""
-        self._copy_cotangent(cotangent)
-
-    def _copy_cotangent(self, cotangent: int) -> None:
         with torch.no_grad():
             self.cotangent.copy_(self._content("cotangent", cotangent, self._given_cotangent))
-
-    def compile(self, phase: str) -> None:
-        """PyTorch compiles nothing ahead of a call."""
 
     def inference(self) -> Any:
         """Spikes, without a graph."""
@@ -227,10 +221,6 @@ class Session(backends.Session):
         """The spikes in the result of `forward`."""
         return saved
 
-    def planned_bytes(self, phase: str) -> int:
-        """Never called, because torch's allocator resets its peak. Raises ValueError."""
-        raise ValueError("nothing is compiled ahead")
-
     def static_bytes(self) -> int:
         """Parameters, input and cotangent."""
         return sum(t.numel() * t.element_size() for t in (*self.parameters, self.input, self.cotangent))
@@ -280,14 +270,6 @@ class Session(backends.Session):
         """A value with time before the batch."""
         array: NDArray[Any] = _numpy(value)
         return array if self.layout.order.startswith("TB") else array.swapaxes(0, 1)
-
-    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | NetworkParts:
-        """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
-        if not isinstance(problem, Graph):
-            layers = recurrence.split_all(problem.layers(), problem.case.entering)
-            return [Weights(*(each if each is None else self._place(each) for each in layer)) for layer in layers]
-        refuse(problem, variant)
-        return operations.parts(problem, variant, self._place)
 
     def _input(self, which: int) -> NDArray[np.float32]:
         """The numbered input in the library's order; currents in its unit."""
