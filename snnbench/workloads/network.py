@@ -56,7 +56,7 @@ EXAM_SEED = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(case.Case):
+class Case(case.GraphCase):
     """A network on images of spikes, with `input_rate` spikes per step."""
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {
@@ -91,24 +91,9 @@ class Case(case.Case):
         return self.time_steps, self.batch, IMAGES[self.image][2]
 
     @property
-    def updates(self) -> int:
-        """Neuron updates in one pass."""
-        return self.time_steps * self.batch * self.neurons
-
-    @property
     def summed(self) -> int:
         """The terms of all steps, samples and places: the first convolution has the most places."""
         return self.time_steps * self.batch * prod(parts(self).operations[0].shape[1:])
-
-    @property
-    def input_gradient(self) -> bool:
-        """False: images are data."""
-        return False
-
-    @property
-    def is_judged_by_layer(self) -> bool:
-        """True: a spike that rounding moves changes all sites after its own."""
-        return True
 
     @property
     def input_words(self) -> str:

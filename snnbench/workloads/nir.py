@@ -46,7 +46,7 @@ ODD_BETA = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(case.Case):
+class Case(case.GraphCase):
     """A NIR graph on spikes of size `amplitude`, with `input_rate` spikes per step. `dt` is in seconds."""
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {"batch": ("B", "batch size"), "time_steps": ("T", "time steps")}
@@ -107,25 +107,10 @@ class Case(case.Case):
         return self.time_steps, self.batch, prod(self.whole.operations[-1].shape)
 
     @property
-    def updates(self) -> int:
-        """Neuron updates in one pass."""
-        return self.time_steps * self.batch * self.neurons
-
-    @property
     def summed(self) -> int:
         """The terms of all steps, samples and places: a bias of a convolution has the most."""
         places = [prod(each.shape[1:]) for each in self.whole.operations if isinstance(each, Convolution)]
         return self.time_steps * self.batch * max(places, default=1)
-
-    @property
-    def input_gradient(self) -> bool:
-        """False: the input is data."""
-        return False
-
-    @property
-    def is_judged_by_layer(self) -> bool:
-        """True: a spike that rounding moves changes all sites after its own."""
-        return True
 
     @property
     def input_words(self) -> str:
