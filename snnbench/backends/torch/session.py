@@ -10,7 +10,7 @@ from torch.autograd.graph import _engine_run_backward
 
 from snnbench import backends
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import Incorrect
+from snnbench.adapter.refusal import Incorrect, Unsupported
 from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import NetworkParts
@@ -19,10 +19,11 @@ from snnbench.backends.torch.arrays import Arrays
 from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
-from snnbench.backends.torch.unsupported import refuse
 from snnbench.cases.answer import Answer, Held, Recording, times
-from snnbench.cases.problem import Problem
+from snnbench.cases.problem import Graph, Problem
 
+FORMATS = ("float32", "float64", "bfloat16", "float16")
+"""The number formats of networks of operations."""
 Part = tuple[int, int, int]
 """The axis of time, the first step and the number of steps of a part of a sequence."""
 
@@ -292,6 +293,19 @@ class Session(backends.Session):
     def _place(self, array: Any) -> torch.Tensor:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""
         return torch.from_numpy(np.asarray(array)).to(self.device, self.dtype, copy=True)
+
+
+def refuse(problem: Problem, variant: Variant) -> None:
+    """Refuse a network that PyTorch does not run in the variant's way. Raises Unsupported."""
+    if problem.case.chunk_steps and variant.way == "cuda-graph":
+        raise Unsupported("a sequence in chunks is not captured in a CUDA graph, so far")
+    if not isinstance(problem, Graph):
+        return
+    operations.check(problem, variant, FORMATS)
+    if variant.way and problem.case.is_fed:
+        raise Unsupported(f"epochs do not run with the way {variant.way}, so far")
+    if variant.way == "compile":
+        operations.require_frozen(problem, "torch.compile")
 
 
 def _part(whole: torch.Tensor, part: Part | None) -> torch.Tensor:
