@@ -98,11 +98,6 @@ def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]
     return dealt
 
 
-def _has_one_process(cell: Cell) -> bool:
-    """Whether a single process measures a cell, which can prepare while others measure."""
-    return cell.case.processes == 1 and cell.measure not in UNTIMED
-
-
 def fit(cells: Sequence[Cell], memory_bytes: int) -> bool:
     """Whether the workers of these cells may prepare at once, in so much memory."""
     least = [floor.least_bytes(cell.case, "train") for cell in cells]
@@ -260,7 +255,8 @@ class Executor:
                 break
             tasks = self._left(group)
             needs_worker = any(lane.known_outcome(task.cell) is None for task in tasks)
-            can_wait = needs_worker and len(tasks) == 1 and _has_one_process(tasks[0].cell)
+            single = len(tasks) == 1 and tasks[0].cell.case.processes == 1  # it can prepare while others measure
+            can_wait = needs_worker and single and tasks[0].cell.measure not in UNTIMED
             together_with = [task.cell for task in (*waiting, *tasks)]
             if needs_worker and not (can_wait and fit(together_with, self.run.memory_bytes)):
                 yield waiting, lane.relay(waiting)

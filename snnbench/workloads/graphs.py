@@ -217,13 +217,11 @@ def _by_channel(array: Array, shape: tuple[int, ...]) -> Array:
 def _written(operation: Operation) -> str:
     kind = operation.kind if isinstance(operation, Site | Leaky) else type(operation).__name__
     shown = [each for each in fields(operation) if each.name not in LEFT_OUT]
-    options = {each.name: getattr(operation, each.name) for each in shown if _differs(operation, each)}
+    options = {
+        each.name: getattr(operation, each.name) for each in shown if getattr(operation, each.name) != each.default
+    }
     words = [f"{operation.name} = {kind}({','.join(operation.of)}) {_sizes(operation.shape)}"]
     return " ".join(words + [f"{name}={_word(value)}" for name, value in options.items()])
-
-
-def _differs(operation: Operation, field: Any) -> bool:
-    return bool(getattr(operation, field.name) != field.default)
 
 
 def _word(value: Any) -> str:
