@@ -16,11 +16,9 @@ from snnbench.cli.options import (
     PhaseOption,
     TimeFloorOption,
     Where,
-    default_threads,
     exit_of,
     listed,
     thresholds_of,
-    visible_cards,
 )
 from snnbench.cli.screen import show
 from snnbench.exits import Exit
@@ -101,14 +99,11 @@ def ab(
 
 def _loaded(config: str, trials: int, options: Running) -> "Config":
     """The config with the trials of an A/B test, unless the user sets others. Raises ConfigError, BadParameter."""
-    from snnbench.plan import config as configs
-
     for setting in options.changes:
         if (key := setting.partition("=")[0].strip()) in ("protocol.trials", "protocol.remeasure"):
             why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
             raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
-    threads = default_threads(options.executor)
-    loaded = configs.load(options.config(config, "quick"), options.changes, threads, options.axes, visible_cards())
+    loaded = options.config(config, "quick", options.executor)
     protocol, given = loaded.protocol, {setting.partition("=")[0].strip() for setting in options.changes}
     if not protocol.phases:
         raise typer.BadParameter(

@@ -23,11 +23,13 @@ from snnbench.cli.options import (
     Where,
     axis_option,
     config_path,
+    default_threads,
     recording_folder,
 )
 from snnbench.environments import Env
 
 if TYPE_CHECKING:
+    from snnbench.plan.config import Config
     from snnbench.plan.shard import Shard
     from snnbench.recording.reading import Recording
     from snnbench.run.request import RunRequest
@@ -94,9 +96,17 @@ class Choice:
         }
         return {axis: values for axis, values in given.items() if values}
 
-    def config(self, named: str, default: str) -> Path:
-        """The config file that the user `named`. For NIR graphs the config is GRAPHS, not the command's `default`."""
-        return config_path(GRAPHS if self.nir and named == default else named)
+    def config(self, named: str, default: str, executor: Where = Where.local) -> "Config":
+        """The config that the user `named`, with these options. Raises ConfigError, BadParameter.
+
+        For NIR graphs the config is GRAPHS, not the command's `default`.
+        """
+        from snnbench.machine import gpus
+        from snnbench.plan import config as configs
+
+        cards = len(gpus.visible())  # cells are dealt out among them
+        path = config_path(GRAPHS if self.nir and named == default else named)
+        return configs.load(path, self.changes, default_threads(executor), self.axes, cards)
 
     @property
     def _widths(self) -> dict[str, list[Any]]:

@@ -117,10 +117,10 @@ GRAPHS = "nir"
 """The config for NIR graphs, in place of the config that a command takes if none is named."""
 
 
-def config_path(name: str, option: str = "--config") -> Path:
+def config_path(name: str) -> Path:
     """The config file for the name of a config that comes with snnbench, or for a path. Raises BadParameter.
 
-    A folder may have the name of such a config. `option` is the option that names it.
+    A folder may have the name of such a config.
     """
     from snnbench.adapter.discovery import data_folder
 
@@ -129,7 +129,7 @@ def config_path(name: str, option: str = "--config") -> Path:
     if name not in shipped:
         if path.suffix or path.exists() or len(path.parts) > 1:
             return path
-        raise typer.BadParameter(f"{unknown('config', name, shipped)}; or name a file", param_hint=option)
+        raise typer.BadParameter(f"{unknown('config', name, shipped)}; or name a file", param_hint="--config")
     return shipped[name]
 
 
@@ -194,13 +194,6 @@ def default_threads(executor: Where = Where.local) -> int | None:
     from snnbench.machine.cpus import usable_cpus
 
     return usable_cpus() if executor is Where.local else None
-
-
-def visible_cards() -> int:
-    """The GPUs of this machine among which cells are dealt out."""
-    from snnbench.machine import gpus
-
-    return len(gpus.visible())
 
 
 def listed(text: str, known: Sequence[str], option: str) -> list[str]:
