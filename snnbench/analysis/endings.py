@@ -27,8 +27,5 @@ def differing(records: Iterable[Record]) -> dict[str, int]:
 
 def words(counts: dict[str, int]) -> str:
     """`trials end differently: 3 measured, 2 unsupported`."""
-    return f"trials end differently: {', '.join(f'{counts[kind]} {kind}' for kind in sorted(counts, key=_place))}"
-
-
-def _place(kind: str) -> tuple[bool, str]:
-    return kind != "measured", kind
+    kinds = sorted(counts, key=lambda kind: (kind != "measured", kind))
+    return f"trials end differently: {', '.join(f'{counts[kind]} {kind}' for kind in kinds)}"

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 from snnbench import workloads
 from snnbench.cases import reference
 from snnbench.cases.case import PROFILES, Case
-from snnbench.cases.operations import INPUT, Convolution, Linear, Neurons, Operation
+from snnbench.cases.operations import INPUT, Linear, Neurons, Operation
 from snnbench.cases.problem import Graph, Problem, Stack
 from snnbench.cases.rule import rule_of
+from snnbench.cases.windows import Convolution
 from snnbench.proof.tolerance import round_to
 
 

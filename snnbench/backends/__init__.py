@@ -69,6 +69,7 @@ class Session(Protocol):
 
     def compile(self, phase: str) -> None:
         """Compile a phase without running it, if the framework can, so that memory excludes compilation."""
+        return
 
     def inference(self) -> Any:
         """Spikes, without values for a backward pass."""
@@ -83,13 +84,17 @@ class Session(Protocol):
         """Spikes and gradients, of forward and backward as one piece of work."""
 
     def synchronise(self, outputs: Any) -> None:
-        """Wait until all `outputs` are complete."""
+        """Wait until all `outputs` are complete, unless calls return when the work is done."""
+        return
 
     def mark(self) -> Any:
         """A point in the device's own order of work, or None if the framework has no device clock."""
+        return None
 
     def elapsed_ns(self, start: Any, end: Any) -> int:
-        """Nanoseconds of the device between two marks, after a synchronisation."""
+        """Nanoseconds of the device between two marks, after a synchronisation; called only if there are marks."""
+        reason = "no device clock"
+        raise NotImplementedError(reason)
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """Outputs as NumPy arrays in the harness's order; `gradients` may be None."""
@@ -103,12 +108,15 @@ class Session(Protocol):
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""
+        return saved[0]
 
     def planned_bytes(self, phase: str) -> int:
         """Bytes that a compiled phase takes beyond its arguments, by its compiler's account.
 
         Called only if the backend's `reset_peak` is False, after `compile(phase)`.
         """
+        reason = "nothing is compiled ahead"
+        raise NotImplementedError(reason)
 
     def static_bytes(self) -> int:
         """Bytes of parameters, input and cotangent."""
@@ -119,8 +127,9 @@ class Session(Protocol):
     def ran(self, phase: str) -> list[str]:
         """Names of the kernels or operators that further `inference` or `train` passes run, by a profiler.
 
-        Empty if the profiler saw nothing.
+        Empty if the profiler saw nothing; the provider if there is no profiler.
         """
+        return [self.provider()]
 
 
 class Backend(Protocol):
@@ -153,15 +162,18 @@ class Backend(Protocol):
 
     def compilations(self) -> int:
         """The number of compilations in this process so far."""
+        return 0
 
     def device_bytes(self) -> dict[str, int | None]:
         """`peak`, `in_use` and `reserved` bytes of the device allocators, and `used` of the whole device; or {}.
 
         Memory in use is memory that no later allocation can have, including unused private memory of a graph.
         """
+        return {}
 
     def reset_peak(self) -> bool:
         """Set the device allocator's `peak` to the bytes in use now; False if it cannot be reset."""
+        return True
 
     def failure_kind(self, error: BaseException) -> FailureKind | None:
         """ "oom-device" or "oom-host" if the error says so, else None."""

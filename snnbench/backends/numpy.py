@@ -89,18 +89,6 @@ class Backend(backends.Backend):
         """Build the network."""
         return Session(build, variant, problem)
 
-    def compilations(self) -> int:
-        """NumPy compiles nothing."""
-        return 0
-
-    def device_bytes(self) -> dict[str, int | None]:
-        """No device."""
-        return {}
-
-    def reset_peak(self) -> bool:
-        """No device."""
-        return True
-
     def failure_kind(self, error: BaseException) -> FailureKind | None:
         """Out of memory, or nothing known."""
         return "oom-host" if isinstance(error, MemoryError) else None
@@ -149,9 +137,6 @@ class Session(backends.Session):
         """Copy in place."""
         self.cotangent[...] = self.layout.cotangent(self.problem.cotangent(cotangent))
 
-    def compile(self, phase: str) -> None:
-        """Nothing to compile."""
-
     def inference(self) -> Any:
         """Spikes."""
         return self.network.forward(self.input)[0]
@@ -169,17 +154,6 @@ class Session(backends.Session):
         spikes, saved = self.network.forward(self.input)
         return spikes, self.network.backward(saved, self.cotangent)
 
-    def synchronise(self, outputs: Any) -> None:
-        """NumPy returns when the work is done."""
-
-    def mark(self) -> Any:
-        """No device clock."""
-        return None
-
-    def elapsed_ns(self, start: Any, end: Any) -> int:
-        """Never called, because there are no marks. Raises ValueError."""
-        raise ValueError("no device clock")
-
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """The answer in the harness's order. Raises Incorrect."""
         self.storage(spikes, gradients)
@@ -196,14 +170,6 @@ class Session(backends.Session):
         arrays += [each for constants in trained for each in constants]
         return [require_type(each, np.ndarray) for each in arrays]
 
-    def spikes_of(self, saved: Any) -> Any:
-        """The spikes in the result of `forward`."""
-        return saved[0]
-
-    def planned_bytes(self, phase: str) -> int:
-        """Never called, because nothing is compiled. Raises ValueError."""
-        raise ValueError("nothing is compiled")
-
     def static_bytes(self) -> int:
         """Weights, biases, input and cotangent."""
         return self.input.nbytes + self.cotangent.nbytes + sum(w.nbytes + b.nbytes for w, b in self.layers)
@@ -211,7 +177,3 @@ class Session(backends.Session):
     def provider(self) -> str:
         """NumPy."""
         return "numpy"
-
-    def ran(self, phase: str) -> list[str]:
-        """The provider alone, because NumPy has no profiler."""
-        return [self.provider()]

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
+from snnbench.cases import recurrence
 from snnbench.cases.answer import Recording
 from snnbench.cases.case import Case
 from snnbench.cases.operations import Neurons, Normalisation, Operation, Sum
-from snnbench.cases.problem import Graph
+from snnbench.cases.problem import Graph, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,16 @@ class NetworkParts:
     parameters: Mapping[str, list[Any]]
     order: str
     sites: Mapping[str, Case]
+
+
+def given(
+    problem: Problem, variant: Variant, place: Callable[[Any], Any], weights: Callable[..., Any]
+) -> list[Any] | NetworkParts:
+    """The `weights` of each layer of a stack, or the parts of a network of operations, where `place` puts arrays."""
+    if isinstance(problem, Graph):
+        return parts(problem, variant, place)
+    layers = recurrence.split_all(problem.layers(), problem.case.entering)
+    return [weights(*(each if each is None else place(each) for each in layer)) for layer in layers]
 
 
 def parts(problem: Graph, variant: Variant, place: Callable[[Any], Any]) -> NetworkParts:

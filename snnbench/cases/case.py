@@ -325,6 +325,21 @@ class Case:
         return _names(cls)  # type: ignore[arg-type]  # a class has a hash
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCase(Case):
+    """A case of a network of operations, on data."""
+
+    @property
+    def input_gradient(self) -> bool:
+        """False: the input is data."""
+        return False
+
+    @property
+    def is_judged_by_layer(self) -> bool:
+        """True: a spike that rounding moves changes all sites after its own."""
+        return True
+
+
 @cache
 def _names(case: Any) -> tuple[str, ...]:
     names = [field.name for field in fields(case) if field.name not in ("workload", "seed")]

@@ -26,7 +26,8 @@ def terms(name: str, gradient: Array, trace: Trace, rule: Rule) -> Array:
     of_current = gradient / rule.gain
     of_potential = of_current - rule.synapse * _later(of_current)
     if name == "beta":
-        before = np.concatenate([np.zeros_like(trace.potential[:1]), _after_reset(trace, rule)[:-1]])
+        after = [rule.after_reset(u, s) for u, s in zip(trace.potential, trace.spikes, strict=True)]
+        before = np.stack([np.zeros_like(trace.potential[0]), *after[:-1]])
         of_beta: Array = of_potential * before
         return of_beta
     kept = 1.0 if rule.reset == "none" else 1.0 - trace.spikes
@@ -53,10 +54,6 @@ def size(of_terms: Array) -> float:
 def names(rule: Rule, layers: int) -> list[str]:
     """What the constants of a stack are called, in the order of their gradients."""
     return [name if layers == 1 else f"{name} of layer {number}" for number in range(layers) for name in rule.trained]
-
-
-def _after_reset(trace: Trace, rule: Rule) -> Array:
-    return np.stack([rule.after_reset(u, s) for u, s in zip(trace.potential, trace.spikes, strict=True)])
 
 
 def _later(array: Any) -> Array:

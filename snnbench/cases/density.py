@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from snnbench.cases.operations import INPUT, Flatten, MaximumPool, Neurons, Operation, Sum, WindowSum
+from snnbench.cases.operations import INPUT, Flatten, Neurons, Operation, Sum
+from snnbench.cases.windows import MaximumPool, WindowSum
 
 
 def densities(network: Sequence[Operation], input_rate: float, rates: Mapping[str, float]) -> dict[str, float]:

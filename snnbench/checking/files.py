@@ -44,7 +44,7 @@ def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, s
         yield reading.RECORDS, f"cell {record.cell} was {record.outcome.kind} before it was measured"
     if len(schemas := sorted({line["schema"] for line in lines})) > 1:
         yield reading.RECORDS, f"lines of the schemas {', '.join(map(str, schemas))}; a recording has one"
-    if schemas and schemas[0] < 3 and any("input_kind" in sweep for sweep in _sweeps(recording)):
+    if schemas and schemas[0] < 3 and any("input_kind" in sweep for sweep in recording.resolved.get("sweep", [])):
         yield reading.CONFIG, f"input_kind, which there was not yet in schema {schemas[0]}"
     for line in lines:
         if newer := list(dict.fromkeys(_newer(line))):
@@ -73,10 +73,6 @@ def lines(recording: Recording) -> list[Line]:
     """The lines that are records, as plain documents."""
     text = (recording.folder / reading.RECORDS).read_text(encoding="utf-8", errors="replace")
     return [json.loads(line) for line in text.split("\n") if records.parse(line, recording.folder)]
-
-
-def _sweeps(recording: Recording) -> list[dict[str, Any]]:
-    return list(recording.resolved.get("sweep", []))
 
 
 def _newer(line: Line) -> Iterator[str]:

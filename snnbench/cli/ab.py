@@ -16,11 +16,9 @@ from snnbench.cli.options import (
     PhaseOption,
     TimeFloorOption,
     Where,
-    default_threads,
     exit_of,
     listed,
     thresholds_of,
-    visible_cards,
 )
 from snnbench.cli.screen import show
 from snnbench.exits import Exit
@@ -70,6 +68,7 @@ def ab(
     from snnbench.analysis.decision import WORDS
     from snnbench.plan import side as sides
     from snnbench.report.text import change_table
+    from snnbench.run import local
     from snnbench.run.progress import say
     from snnbench.run.request import ABTest
 
@@ -81,8 +80,13 @@ def ab(
     stops_early = options.part is None and options.executor is Where.local
     loaded = _loaded(config, trials, options)
     rule = abtest.Rule(thresholds, tuple(phase or ()), allowed)
-    recording, unfinished = options.run(options.request(config=loaded, test=ABTest(both, rule, stops_early)))
-    require_finished(unfinished)
+    request = options.request(config=loaded, test=ABTest(both, rule, stops_early))
+    options.announce()
+    if options.executor is Where.slurm:
+        recording, unfinished = options.submit(request)
+        require_finished(unfinished)
+    else:
+        recording = local.run(request)
     comparison = abtest.compare_sides(recording, rule, explain)
     if write := change_table.FORMATS.get(form):
         typer.echo(write(comparison, failing), nl=False)
@@ -95,14 +99,11 @@ def ab(
 
 def _loaded(config: str, trials: int, options: Running) -> "Config":
     """The config with the trials of an A/B test, unless the user sets others. Raises ConfigError, BadParameter."""
-    from snnbench.plan import config as configs
-
     for setting in options.changes:
         if (key := setting.partition("=")[0].strip()) in ("protocol.trials", "protocol.remeasure"):
             why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
             raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
-    threads = default_threads(options.executor)
-    loaded = configs.load(options.config(config, "quick"), options.changes, threads, options.axes, visible_cards())
+    loaded = options.config(config, "quick", options.executor)
     protocol, given = loaded.protocol, {setting.partition("=")[0].strip() for setting in options.changes}
     if not protocol.phases:
         raise typer.BadParameter(

@@ -6,42 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from snnbench.cli.options import (
     GRAPHS,
     AdapterOption,
-    AmplitudeOption,
-    BatchOption,
-    DeviceOption,
-    DevicesOption,
-    DtypeOption,
     EnvOption,
-    ExecutorOption,
-    FreshOption,
-    LayersOption,
-    NeuronsOption,
     NirOption,
     OnlyOption,
     ProfileOption,
-    RateOption,
-    RecordingOption,
     SetOption,
-    ShardOption,
-    ShardsOption,
-    SlurmOption,
     StepOption,
-    StepsOption,
     Unfinished,
     Where,
+    axis_option,
     config_path,
-    require_one_way,
+    default_threads,
+    recording_folder,
 )
 from snnbench.environments import Env
 
 if TYPE_CHECKING:
+    from snnbench.plan.config import Config
     from snnbench.plan.shard import Shard
     from snnbench.recording.reading import Recording
     from snnbench.run.request import RunRequest
@@ -53,17 +41,33 @@ Result = TypeVar("Result")
 class Choice:
     """The options that choose and change the cells of a config, and that name adapters and their environments."""
 
-    neurons: NeuronsOption = None
-    batch: BatchOption = None
-    steps: StepsOption = None
-    layers: LayersOption = None
-    device: DeviceOption = None
-    dtype: DtypeOption = None
+    neurons: Annotated[
+        list[str] | None,
+        axis_option(
+            "-N",
+            "--neurons",
+            metavar="N",
+            help="Neurons of a layer, or widths of input and layers: 784-1000-10, 700-256R-20.",
+        ),
+    ] = None
+    batch: Annotated[list[int] | None, axis_option("-B", "--batch", metavar="B", help="Samples of a batch.")] = None
+    steps: Annotated[list[int] | None, axis_option("-T", "--steps", metavar="T", help="Time steps.")] = None
+    layers: Annotated[list[int] | None, axis_option("-L", "--layers", metavar="L", help="Layers.")] = None
+    device: Annotated[list[str] | None, axis_option("--device", metavar="NAME", help="cpu or cuda.")] = None
+    dtype: Annotated[
+        list[str] | None,
+        axis_option("--dtype", metavar="NAME", help="float32, bfloat16 or float16."),
+    ] = None
     profile: ProfileOption = None
     nir: NirOption = None
     dt: StepOption = None
-    input_rate: RateOption = None
-    amplitude: AmplitudeOption = None
+    input_rate: Annotated[
+        list[float] | None, axis_option("--input-rate", metavar="RATE", help="Spikes per step of the input.")
+    ] = None
+    amplitude: Annotated[
+        list[float] | None,
+        axis_option("--amplitude", metavar="SIZE", help="The size of a spike that enters a NIR graph."),
+    ] = None
     only: OnlyOption = None
     settings: SetOption = None
     env: EnvOption = Env.managed
@@ -92,9 +96,17 @@ class Choice:
         }
         return {axis: values for axis, values in given.items() if values}
 
-    def config(self, named: str, default: str) -> Path:
-        """The config file that the user `named`. For NIR graphs the config is GRAPHS, not the command's `default`."""
-        return config_path(GRAPHS if self.nir and named == default else named)
+    def config(self, named: str, default: str, executor: Where = Where.local) -> "Config":
+        """The config that the user `named`, with these options. Raises ConfigError, BadParameter.
+
+        For NIR graphs the config is GRAPHS, not the command's `default`.
+        """
+        from snnbench.machine import gpus
+        from snnbench.plan import config as configs
+
+        cards = len(gpus.visible())  # cells are dealt out among them
+        path = config_path(GRAPHS if self.nir and named == default else named)
+        return configs.load(path, self.changes, default_threads(executor), self.axes, cards)
 
     @property
     def _widths(self) -> dict[str, list[Any]]:
@@ -132,17 +144,48 @@ class Choice:
 class Running(Choice):
     """The options of a run: its cells, its recording, and the machines that it uses."""
 
-    output: RecordingOption = None
-    devices: DevicesOption = None
-    shard: ShardOption = None
-    fresh: FreshOption = False
-    executor: ExecutorOption = Where.local
-    shards: ShardsOption = None
-    slurm: SlurmOption = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            callback=recording_folder,
+            help="The recording's folder; a dated one in results/ if left out.",
+        ),
+    ] = None
+    devices: Annotated[
+        str | None,
+        typer.Option("--devices", metavar="CARD,...", help="GPUs to use, by number or UUID; all if left out."),
+    ] = None
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard", metavar="I/N", help="Run the I-th of N parts; `snnbench merge` joins their recordings."
+        ),
+    ] = None
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start a new recording; continue none.")] = False
+    executor: Annotated[
+        Where, typer.Option("--executor", help="local: on this machine; slurm: each shard a job of one array.")
+    ] = Where.local
+    shards: Annotated[
+        int | None,
+        typer.Option("--shards", metavar="N", min=1, help="How many jobs; one for each case, up to 16, if left out."),
+    ] = None
+    slurm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slurm", metavar="KEY=VALUE", help="An option of sbatch: partition=gpu, time=60, exclusive, nodes=2"
+        ),
+    ] = None
 
     def check(self) -> None:
         """Raise BadParameter for an option that does not apply to the executor."""
-        require_one_way(self.executor, shard=self.shard, devices=self.devices, shards=self.shards, slurm=self.slurm)
+        is_slurm = self.executor is Where.slurm
+        for name in ("shard", "devices") if is_slurm else ("shards", "slurm"):
+            if getattr(self, name):
+                why = "Slurm chooses" if is_slurm else "only with --executor slurm"
+                raise typer.BadParameter(f"{why}; leave it out", param_hint=f"--{name}")
 
     @property
     def part(self) -> "Shard | None":
@@ -166,17 +209,12 @@ class Running(Choice):
             **more,
         )
 
-    def run(self, request: "RunRequest") -> "tuple[Recording, list[str]]":
-        """Run the request here or as jobs. Returns the recording, and a line for each job that did not finish."""
-        self.announce()
-        if self.executor is Where.slurm:
-            from snnbench.run.slurm.scheduler import options
-            from snnbench.run.slurm.submit import run_jobs
+    def submit(self, request: "RunRequest") -> "tuple[Recording, list[str]]":
+        """Run the request as jobs. Returns the recording, and a line for each job that did not finish."""
+        from snnbench.run.slurm.scheduler import options
+        from snnbench.run.slurm.submit import run_jobs
 
-            return run_jobs(request, self.shards, options(self.slurm or []))
-        from snnbench.run import local
-
-        return local.run(request), []
+        return run_jobs(request, self.shards, options(self.slurm or []))
 
 
 def require_finished(unfinished: list[str]) -> None:

@@ -78,27 +78,13 @@ SetOption = Annotated[
 ]
 
 
-def _axis(*names: str, metavar: str, help: str) -> Any:
+def axis_option(*names: str, metavar: str, help: str) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel="In place of the config's; may be repeated")
 
 
-NeuronsOption = Annotated[
-    list[str] | None,
-    _axis(
-        "-N",
-        "--neurons",
-        metavar="N",
-        help="Neurons of a layer, or widths of input and layers: 784-1000-10, 700-256R-20.",
-    ),
-]
-BatchOption = Annotated[list[int] | None, _axis("-B", "--batch", metavar="B", help="Samples of a batch.")]
-StepsOption = Annotated[list[int] | None, _axis("-T", "--steps", metavar="T", help="Time steps.")]
-LayersOption = Annotated[list[int] | None, _axis("-L", "--layers", metavar="L", help="Layers.")]
-DeviceOption = Annotated[list[str] | None, _axis("--device", metavar="NAME", help="cpu or cuda.")]
-DtypeOption = Annotated[list[str] | None, _axis("--dtype", metavar="NAME", help="float32, bfloat16 or float16.")]
 ProfileOption = Annotated[
     list[str] | None,
-    _axis(
+    axis_option(
         "--profile",
         metavar="NAME",
         help="How the neuron resets: subtract (by subtraction), zero (to zero), or another profile.",
@@ -106,7 +92,7 @@ ProfileOption = Annotated[
 ]
 NirOption = Annotated[
     list[str] | None,
-    _axis(
+    axis_option(
         "--nir",
         metavar="FILE",
         help="Your network, a NIR graph, or the name of one that comes with snnbench. The config is then `nir`. Nodes: "
@@ -114,11 +100,7 @@ NirOption = Annotated[
         "CubaLI, Threshold, and graphs of these.",
     ),
 ]
-StepOption = Annotated[list[float] | None, _axis("--dt", metavar="SECONDS", help="The time step of a NIR graph.")]
-RateOption = Annotated[list[float] | None, _axis("--input-rate", metavar="RATE", help="Spikes per step of the input.")]
-AmplitudeOption = Annotated[
-    list[float] | None, _axis("--amplitude", metavar="SIZE", help="The size of a spike that enters a NIR graph.")
-]
+StepOption = Annotated[list[float] | None, axis_option("--dt", metavar="SECONDS", help="The time step of a NIR graph.")]
 EnvOption = Annotated[
     Env, typer.Option("--env", help="managed: environments made from each adapter's pins; current: this Python.")
 ]
@@ -128,38 +110,6 @@ AdapterOption = Annotated[
         "--adapter", metavar="FILE", help="An adapter file of your own. Its code runs with your rights: read it first."
     ),
 ]
-RecordingOption = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="DIR",
-        callback=recording_folder,
-        help="The recording's folder; a dated one in results/ if left out.",
-    ),
-]
-DevicesOption = Annotated[
-    str | None,
-    typer.Option("--devices", metavar="CARD,...", help="GPUs to use, by number or UUID; all if left out."),
-]
-ShardOption = Annotated[
-    str | None,
-    typer.Option("--shard", metavar="I/N", help="Run the I-th of N parts; `snnbench merge` joins their recordings."),
-]
-ExecutorOption = Annotated[
-    Where, typer.Option("--executor", help="local: on this machine; slurm: each shard a job of one array.")
-]
-ShardsOption = Annotated[
-    int | None,
-    typer.Option("--shards", metavar="N", min=1, help="How many jobs; one for each case, up to 16, if left out."),
-]
-SlurmOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--slurm", metavar="KEY=VALUE", help="An option of sbatch: partition=gpu, time=60, exclusive, nodes=2"
-    ),
-]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Start a new recording; continue none.")]
 RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING...", help="Folders under results/.")]
 
 
@@ -167,10 +117,10 @@ GRAPHS = "nir"
 """The config for NIR graphs, in place of the config that a command takes if none is named."""
 
 
-def config_path(name: str, option: str = "--config") -> Path:
+def config_path(name: str) -> Path:
     """The config file for the name of a config that comes with snnbench, or for a path. Raises BadParameter.
 
-    A folder may have the name of such a config. `option` is the option that names it.
+    A folder may have the name of such a config.
     """
     from snnbench.adapter.discovery import data_folder
 
@@ -179,7 +129,7 @@ def config_path(name: str, option: str = "--config") -> Path:
     if name not in shipped:
         if path.suffix or path.exists() or len(path.parts) > 1:
             return path
-        raise typer.BadParameter(f"{unknown('config', name, shipped)}; or name a file", param_hint=option)
+        raise typer.BadParameter(f"{unknown('config', name, shipped)}; or name a file", param_hint="--config")
     return shipped[name]
 
 
@@ -239,27 +189,11 @@ OutputOption = Annotated[
 ]
 
 
-def require_one_way(executor: Where, **given: object) -> None:
-    """Raise BadParameter for an option that does not apply to this executor."""
-    idle = ("shard", "devices") if executor is Where.slurm else ("shards", "slurm")
-    for name in idle:
-        if given[name]:
-            why = "Slurm chooses" if executor is Where.slurm else "only with --executor slurm"
-            raise typer.BadParameter(f"{why}; leave it out", param_hint=f"--{name}")
-
-
 def default_threads(executor: Where = Where.local) -> int | None:
     """The threads of a case that leaves them out: the CPUs of this machine; None for jobs on other machines."""
     from snnbench.machine.cpus import usable_cpus
 
     return usable_cpus() if executor is Where.local else None
-
-
-def visible_cards() -> int:
-    """The GPUs of this machine among which cells are dealt out."""
-    from snnbench.machine import gpus
-
-    return len(gpus.visible())
 
 
 def listed(text: str, known: Sequence[str], option: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from snnbench.cli.groups import Choice, grouped
-from snnbench.cli.options import ConfigOption, default_threads, visible_cards
+from snnbench.cli.options import ConfigOption
 from snnbench.environments import Env
 from snnbench.files import home
 
@@ -50,8 +50,7 @@ def request(
     if len(contenders) != 1:
         raise typer.BadParameter("name one variant", param_hint="LIBRARY")
     (name, variant) = contenders[0]
-    threads = default_threads()
-    loaded = configs.load(options.config(config, "quick"), options.changes, threads, options.axes, visible_cards())
+    loaded = options.config(config, "quick")
     conditions = [selection.parse(expression) for expression in options.conditions]
     cases = [
         case

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from snnbench.cli.groups import Running, grouped, require_finished
-from snnbench.cli.options import ConfigOption, Where, default_threads, visible_cards
+from snnbench.cli.options import ConfigOption, Where
 from snnbench.cli.screen import show, terminal
 from snnbench.exits import Exit
 from snnbench.files import replace_file
@@ -70,19 +70,21 @@ def run(
 
     Every cell is recorded as it ends. After an interruption of any kind the same command runs the missing cells.
     """
-    from snnbench.plan import config as configs
+    from snnbench.run import local
 
     options.check()
-    threads = default_threads(options.executor)
-    loaded = configs.load(options.config(config, "quick"), options.changes, threads, options.axes, visible_cards())
-    loaded = _limited(loaded, until, trials, options)
+    loaded = _limited(options.config(config, "quick", options.executor), until, trials, options)
     request = options.request(config=loaded, retry=_kinds(retry), budget_s=seconds(budget) if budget else None)
     if dry_run:
         _forecast(request)
         return
 
     with redirect_stderr(StringIO()) if quiet else nullcontext():
-        recording, unfinished = options.run(request)
+        options.announce()
+        if options.executor is Where.slurm:
+            recording, unfinished = options.submit(request)
+        else:
+            recording, unfinished = local.run(request), []
     if quiet:
         typer.echo(recording.folder)
     elif console := terminal():

@@ -123,13 +123,11 @@ def _print_code(library: str, variant: str, case: "Case", adapter: AdapterOption
 def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:
     from snnbench.adapter.contender import UnknownContender, Work
     from snnbench.adapter.discovery import discover
-    from snnbench.environments import interpreters
-    from snnbench.machine import description, gpus
     from snnbench.recording.lookup import UnknownCell
     from snnbench.run import local
     from snnbench.run import replay as replays
+    from snnbench.run.preparation import context
     from snnbench.run.progress import ending, say
-    from snnbench.run.setup import RunContext, Setup
     from snnbench.run.store import InMemory
 
     if shown.side:  # the changes of a side are in the recording, and no code of a recording is run
@@ -137,14 +135,9 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     adapters = discover(adapter or [])
     if shown.library not in adapters or shown.variant not in adapters[shown.library].variants:
         raise UnknownContender(f"{shown.library}/{shown.variant} is not here; --adapter FILE adds it")
-    facts = description.facts()
     base, without = replays.beside(recording, shown, adapters)
     works = [Work(one.case, one.library, one.variant) for one in (shown, *base)]
-    pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
-    setups = {"": Setup(adapters, pythons)}
-    here = RunContext(
-        setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts), say
-    )
+    here = context(works, adapters, env, replays.protocol(recording))
     say(replays.heading([shown, *base], trials))
     kept = InMemory()
     try:

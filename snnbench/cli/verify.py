@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from snnbench.cli.groups import Choice, grouped
-from snnbench.cli.options import ConfigOption, default_threads, visible_cards
+from snnbench.cli.options import ConfigOption
 from snnbench.cli.screen import show
-from snnbench.environments import Env
 from snnbench.exits import Exit
 
 
@@ -24,21 +23,17 @@ def verify(
     """Prove that libraries do the requested work: spikes by position, gradients of weight, bias and input."""
     from snnbench.adapter import contender
     from snnbench.adapter.discovery import discover
-    from snnbench.environments import interpreters
-    from snnbench.machine import description, gpus
     from snnbench.plan import config as configs
     from snnbench.plan import selection
     from snnbench.plan.cell import Cell, exchange_cells
     from snnbench.report.text import verdict_table
     from snnbench.run.local import execute
-    from snnbench.run.progress import say
-    from snnbench.run.setup import RunContext, Setup
+    from snnbench.run.preparation import context
     from snnbench.run.store import InMemory
 
     options.announce()
     adapters = discover(options.adapter_files)
-    threads = default_threads()
-    loaded = configs.load(options.config(config, "exam"), options.changes, threads, options.axes, visible_cards())
+    loaded = options.config(config, "exam")
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]
     if patterns and patterns[0].startswith("!"):
         patterns.insert(0, "*/*")
@@ -55,11 +50,7 @@ def verify(
     if not works:
         whom = f" for {' '.join(libraries)}" if libraries else ""
         raise typer.BadParameter(f"config {loaded.name} has no cell left{whom}; --config names another")
-    facts = description.facts()
-    pythons = interpreters.interpreters(works, adapters, options.env is Env.managed, gpus.has_cuda(), say)
-    setups = {"": Setup(adapters, pythons)}
-    run = RunContext(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts), say)
-    kept = InMemory()
+    run, kept = context(works, adapters, options.env, loaded.protocol), InMemory()
     try:
         cells = [Cell(work.case, work.library, work.variant, 0, "verify") for work in works]
         execute([*cells, *exchange_cells(works, adapters)], run, kept)

@@ -4,18 +4,9 @@ from collections.abc import Sequence
 from textwrap import indent
 
 from snnbench.adapter.declaration import Adapter, Variant
-from snnbench.cases.operations import (
-    Convolution,
-    Flatten,
-    Integrator,
-    Linear,
-    Neurons,
-    Operation,
-    Scaling,
-    Sum,
-    WindowSum,
-)
+from snnbench.cases.operations import Flatten, Integrator, Linear, Neurons, Operation, Scaling, Sum
 from snnbench.cases.problem import Graph
+from snnbench.cases.windows import Convolution, WindowSum
 from snnbench.code.graph_parts import (
     called,
     drawn,

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.cases.operations import INPUT, Convolution, Flatten, Linear, Operation, Scaling, Sum, WindowSum
+from snnbench.cases.operations import INPUT, Flatten, Linear, Operation, Scaling, Sum
+from snnbench.cases.windows import Convolution, WindowSum
 from snnbench.conformance.graph import INTEGRATING, PARAMETERS, SPIKING, Array, Graph, GraphError, Node
 from snnbench.files import replace_file
 from snnbench.workloads import graphs

@@ -7,7 +7,6 @@ has that node as its `back`.
 Docs: https://neuroir.org/docs/primitives.html
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
@@ -230,13 +229,10 @@ def _ordered(parts: _Parts) -> Graph:
             f"itself through one {', '.join(BACK[:-1])} or {BACK[-1]} alone"
         ) from error
     unfed = [name for name in order if not sources[name] and nodes[name].kind != "Input"]
-    if unfed or len(sources[_named(nodes.values(), "Output")]) != 1:
+    output = next(node.name for node in nodes.values() if node.kind == "Output")
+    if unfed or len(sources[output]) != 1:
         raise GraphError(f"{path}: each node needs a source, and Output exactly one ({', '.join(unfed) or 'Output'})")
     return Graph(tuple(replace(nodes[name], sources=tuple(sources[name])) for name in order))
-
-
-def _named(nodes: Iterable[Node], kind: str) -> str:
-    return next(node.name for node in nodes if node.kind == kind)
 
 
 def _text(value: Any) -> str:

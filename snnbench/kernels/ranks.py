@@ -4,7 +4,7 @@ Columns (samples times neurons) are independent, so ranks that divide samples or
 exchange nothing. Time is serial: `temporal_lif` is the pipeline of the temporal-fusion paper (arXiv 2408.00280). Each
 rank owns a segment of the steps. In the forward pass the potential after a segment goes to the next rank; in the
 backward pass its gradient goes to the rank before. Blocks of columns fill the pipeline: a rank works on a block while
-the next rank works on the block before it. analysis/pipeline_model.py predicts the time.
+the next rank works on the block before it. analysis/pipelines.py predicts the time.
 
 A process of its own belongs to each rank; the caller starts the processes and initialises torch.distributed.
 """

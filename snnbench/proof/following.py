@@ -45,16 +45,16 @@ class Input:
 class Followed:
     """The reference on a `sample` with the resets of `spikes` [T, b, n]; gradients are computed when first needed."""
 
-    def __init__(self, of: Input, sample: Sample, spikes: Array) -> None:
-        self._input, self.sample, self.spikes = of, sample, spikes
-        self.rule = of.rule.at(sample.neurons)
+    def __init__(self, given: Input, sample: Sample, spikes: Array) -> None:
+        self.given, self.sample, self.spikes = given, sample, spikes
+        self.rule = given.rule.at(sample.neurons)
         self.trace = reference.forward(sample.current, self.rule, forced=spikes)
         self._weight: Array | None = None
 
     @cached_property
     def gradient(self) -> Array:
         """dL/d(current) [T, b, n]."""
-        given = self._input
+        given = self.given
         return reference.backward(given.cotangent_of(self.sample), self.trace, self.rule, recurrent=given.recurrent)
 
     def weight_gradient(self, linear: FirstLayer) -> Array:
@@ -66,14 +66,14 @@ class Followed:
     @cached_property
     def errors(self) -> list[Array]:
         """The errors of `gradient` by rounding, in several runs."""
-        given, of = self._input, self.sample
+        given, of = self.given, self.sample
         arriving = given.cotangent_of(of)
         return list(amplification.errors(of.current, self.trace, arriving, self.rule, given.case, given.recurrent))
 
     @cached_property
     def input_gradient(self) -> Array:
         """dL/d(input) of the sample."""
-        return self._input.source.input_gradient(self.gradient)
+        return self.given.source.input_gradient(self.gradient)
 
     @cached_property
     def jumps(self) -> list[Jump]:
@@ -81,7 +81,7 @@ class Followed:
 
         In 16 bits these may be many. Then they are left to the tolerance, for which rounding crosses jumps at random.
         """
-        rule, case = self.rule, self._input.case
+        rule, case = self.rule, self.given.case
         if rule.surrogate not in JUMPS:
             return []
         near = near_jumps(self.trace, rule) if case.is_exact_format else np.ones(self.spikes.shape, bool)
@@ -90,7 +90,7 @@ class Followed:
         margin = np.where(near, self.margin(near), -1.0)
         if not case.is_exact_format and count_within(self.trace, margin, rule) > MOST_IN_16_BITS:
             return []
-        return jumps(self.trace, margin, self.gradient, self._input.cotangent_of(self.sample), rule)
+        return jumps(self.trace, margin, self.gradient, self.given.cotangent_of(self.sample), rule)
 
     @cached_property
     def reruns(self) -> list[list[Jump]]:
@@ -98,18 +98,18 @@ class Followed:
 
         None with recurrence, where another spike changes all neurons.
         """
-        if self._input.recurrent is not None:
+        if self.given.recurrent is not None:
             return []
         rule = self.rule
         near = rule.distance(self.trace.potential) <= FARTHEST * rule.threshold
         near &= rule.distance(self.trace.potential) <= self.margin(near)
-        cotangent = self._input.cotangent_of(self.sample)
+        cotangent = self.given.cotangent_of(self.sample)
         return list(reruns(self.trace, near, self.sample.current, self.gradient, cotangent, rule))
 
     @cached_property
     def expected_differences(self) -> float:
         """How many spikes rounding moves, on average."""
-        rule, case = self.rule, self._input.case
+        rule, case = self.rule, self.given.case
         summing = of_chance(rule.gain * self.sample.current, case) if case.is_exact_format else 0.0
         return expected_differences(self.trace, rule, case.dtype, summing)
 
@@ -120,8 +120,8 @@ class Followed:
             return 0.0
         columns = (slice(None), b, n)
         sample, rule = self.sample, self.rule.at(n)
-        _, summing = self._input.source.columns(sample.batch[b], sample.neurons[n])
+        _, summing = self.given.source.columns(sample.batch[b], sample.neurons[n])
         trace = Trace(*(a[columns] for a in (self.trace.potential, self.trace.spikes, self.trace.decayed)))
         margin = np.zeros_like(sample.current)
-        margin[columns] = of_potentials(trace, rule, self._input.case.dtype, sample.current[columns], summing)
+        margin[columns] = of_potentials(trace, rule, self.given.case.dtype, sample.current[columns], summing)
         return margin

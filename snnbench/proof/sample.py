@@ -5,7 +5,7 @@ exact, in any order and in blocks of any size, unless a weight is 2^29 times sma
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,22 +35,6 @@ class Sample:
     def positions(self) -> int:
         """The number of spikes in the sample."""
         return self.current.size
-
-
-class Source(Protocol):
-    """Where the input currents of neurons come from, in float64."""
-
-    def draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
-        """The sample of these neurons and samples of the batch."""
-
-    def columns(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> tuple[Array, Array]:
-        """The current [T, k] of k (sample, neuron) pairs, and how far rounding may move it."""
-
-    def input_gradient(self, gradient: Array) -> Array:
-        """dL/d(input) [T, b, N] for gradients of the current [T, b, N] of all neurons."""
-
-    def input_change(self, sample: Sample, jump: Jump) -> tuple[Any, Array]:
-        """Where a jump changes dL/d(input) of a sample, and by how much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +137,10 @@ class FirstLayer:
         weight, bias = self.layer
         chosen = self.rule.weights(round_to(weight[neurons], self.case.product_format)).T
         return chosen, round_to(bias[neurons], self.case.dtype)
+
+
+Source = GivenCurrents | FirstLayer
+"""Where the input currents of neurons come from, in float64."""
 
 
 def blocks(time_steps: int, entries: int) -> list[slice]:

@@ -170,7 +170,10 @@ class Scanner:
             np.concatenate([each for each, _, _ in by_part], axis=1),
             sum(count for _, count, _ in by_part),
             sum(fired for _, _, fired in by_part),
-            {name: _joined(each) for name, each in sums.items()},
+            {
+                name: Sums(*(np.concatenate(each) for each in zip(*map(astuple, parts), strict=True)))
+                for name, parts in sums.items()
+            },
         )
 
     def _current(self, x: Any, part: Places) -> Any:
@@ -302,7 +305,3 @@ def _parts(neurons: NDArray[np.intp], at_once: int, is_whole: bool) -> Iterator[
     for start in range(0, len(neurons), at_once):
         block = slice(start, min(len(neurons), start + at_once))
         yield block if is_whole else neurons[block]
-
-
-def _joined(parts: list[Sums]) -> Sums:
-    return Sums(*(np.concatenate(each) for each in zip(*map(astuple, parts), strict=True)))

@@ -25,22 +25,17 @@ from snnbench.cases.answer import Answer, Held
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Layer, Problem
 from snnbench.cases.rule import Rule, rule_of
-from snnbench.cases.trace import Trace
-from snnbench.proof import amplification
-from snnbench.proof.comparison import Finding, compare_gradient, compare_parts, compare_spikes, relative_parts
+from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.extent import Extent, extent, sampled
 from snnbench.proof.following import Followed, Input
-from snnbench.proof.jumps import FARTHEST, Jump, settled
+from snnbench.proof.gradients import Gradients, of_constant
+from snnbench.proof.jumps import FARTHEST
 from snnbench.proof.network_check import Network, NetworkCheck
-from snnbench.proof.reruns import nearest
 from snnbench.proof.sample import FirstLayer, GivenCurrents, Sample, Source
 from snnbench.proof.scan import Scanner
 from snnbench.proof.tolerance import (
-    FEWEST_IN_PART,
-    PART_TOLERANCES,
     allowed_by_chance,
     allowed_differences,
-    fewest_tolerance,
     gradient_tolerance,
     of_potentials,
     out_of_window,
@@ -48,8 +43,6 @@ from snnbench.proof.tolerance import (
 )
 
 Array = NDArray[np.float64]
-Change = tuple[Any, Any]
-"""Where a jump changes a gradient, and by how much."""
 MOST_COLUMNS = 1024
 
 
@@ -157,7 +150,7 @@ class SpotCheck:
             "bias": lambda current: current.sum((0, 1)),
             "input": self._linear.input_gradient,
         }
-        functions |= {name: partial(self._constant, name, followed) for name in self.rule.trained}
+        functions |= {name: partial(of_constant, name, followed) for name in self.rule.trained}
         return list(map(functions[gradient], followed.errors))
 
     def size_of(self, gradient: str) -> float:
@@ -231,7 +224,7 @@ class SpotCheck:
         sample = self._few
         followed = self._compare(finding, "few", sample, spikes[:, :, sample.neurons])
         if self._linear is not None and answer.weights is not None and not finding.complaints:
-            self._compare_parameters(finding, followed, sample, answer, self._linear)
+            Gradients(finding, followed, answer).compare_parameters(self._linear)
         if finding.complaints:
             return
         samples = self.extent.samples
@@ -243,7 +236,7 @@ class SpotCheck:
             followed = self._compare(finding, "some", sample, spikes[:, sample.batch])
         is_sampled = self._linear is None or samples > 0
         if answer.weights is not None and self.case.input_gradient and is_sampled and not finding.complaints:
-            self._compare_input(finding, followed, sample, answer)
+            Gradients(finding, followed, answer).compare_input()
 
     def _scan(self, finding: Finding, answer: Answer, spikes: Any, scanner: Scanner) -> None:
         """Scan the whole answer, or many of its neurons, and compare the places that a scan suspects as any others."""
@@ -267,10 +260,11 @@ class SpotCheck:
             part = (suspects, np.arange(case.neurons)) if of_samples else (everyone, neurons[suspects])
             sample = self._draw(*part)
             followed = self._compare(judged, None, sample, spikes[:, part[0][:, None], part[1]])
+            gradients = Gradients(judged, followed, answer)
             if name == "input":
-                self._compare_input(judged, followed, sample, answer)
+                gradients.compare_input()
             elif self._linear is not None:
-                self._compare_parameters(judged, followed, sample, answer, self._linear)
+                gradients.compare_parameters(self._linear)
             if not is_within:  # the numbers are those of the suspects, with their tolerance
                 for numbers in ("gradient_errors", "cosines", "tolerances"):
                     getattr(finding, numbers).update(
@@ -307,114 +301,6 @@ class SpotCheck:
         is_wanted = answer.weights is not None and self.case.input_gradient and not finding.complaints
         if is_wanted and (got is None or got.shape != shape):
             compare_gradient(finding, "input", got, np.broadcast_to(0.0, shape), np.inf)
-
-    def _compare_input(self, finding: Finding, followed: Followed, sample: Sample, answer: Answer) -> None:
-        got = answer.input
-        if got is not None and got.shape == self.inputs.shape:
-            is_of_samples = len(sample.neurons) == self.case.neurons
-            got = got[:, sample.batch] if is_of_samples else got[:, :, sample.neurons]
-        changes = (self._source.input_change(sample, jump) for jump in followed.jumps)
-        tolerance = self.tolerance(max(1, self.case.fan_out))
-        expected = settled(followed.input_gradient, got, changes)
-        expected = self._second_run(
-            expected, got, tolerance, followed, lambda jump: self._source.input_change(sample, jump)
-        )
-
-        def magnified() -> float:
-            return self._allowed(expected, followed, self._source.input_gradient)
-
-        fewest = self._fewest()
-        compare_gradient(finding, "input", got, expected, tolerance, magnified=magnified, fewest=fewest)
-        is_told = self.case.time_steps * self.case.batch >= FEWEST_IN_PART
-        if self._linear is None and not self.case.is_exact_format and is_told:
-
-            def magnified_parts() -> Array:
-                each = np.array([relative_parts(error, expected, 2) for error in followed.errors])
-                worst: Array = amplification.FACTOR * each.max(0)
-                return worst
-
-            wider = PART_TOLERANCES * finding.tolerances.get("input", tolerance)
-            compare_parts(finding, "input", got, expected, wider, (2,), magnified_parts)
-
-    def _compare_parameters(
-        self, finding: Finding, followed: Followed, sample: Sample, answer: Answer, linear: FirstLayer
-    ) -> None:
-        tolerance, fewest = self.tolerance(self.case.time_steps * self.case.batch), self._fewest(self.case.time_steps)
-        weights, biases = (layers[0] for layers in (answer.weights, answer.biases) if layers is not None)
-        shape = self.layers[0][0].shape
-        if weights.shape != shape:
-            compare_gradient(finding, "weight", weights, np.empty(shape), tolerance)
-            return
-        gradient = followed.weight_gradient(linear)
-        got, of_biases = weights[sample.neurons], biases[sample.neurons]
-
-        def of_weight(jump: Jump) -> Change:
-            return jump.neuron, linear.weight_change(sample, jump)
-
-        def of_bias(jump: Jump) -> Change:
-            return jump.neuron, jump.change.sum()
-
-        bias = followed.gradient.sum((0, 1))
-        for name, part, expected, change, of_current in (
-            ("weight", got, gradient, of_weight, linear.weight_gradient),
-            ("bias", of_biases, bias, of_bias, lambda gradient: gradient.sum((0, 1))),
-        ):
-            magnified = partial(self._allowed, expected, followed, of_current)
-            near = settled(expected, part, map(change, followed.jumps))
-            near = self._second_run(near, part, tolerance, followed, change)
-            compare_gradient(finding, name, part, near, tolerance, magnified=magnified, fewest=fewest)
-        for number, name in enumerate(self.rule.trained):
-            self._compare_constant(finding, name, followed, answer.constant(number))
-
-    def _compare_constant(
-        self, finding: Finding, name: str, followed: Followed, got: NDArray[np.generic] | None
-    ) -> None:
-        """Compare the gradient of a trained constant, for which everything is compared."""
-        case, of_neuron = self.case, self.rule.trained_each == "neuron"
-
-        def change(jump: Jump) -> Change:
-            at, trace = (slice(None), jump.sample, jump.neuron), followed.trace
-            column = Trace(trace.potential[at], trace.spikes[at], trace.decayed[at])
-            return jump.neuron * of_neuron, constants.terms(name, jump.change, column, self.rule).sum()
-
-        def magnified() -> float:
-            errors = (self._constant(name, followed, error) for error in followed.errors)
-            return amplification.allowed(expected, errors, case.dtype, size)
-
-        of_terms = constants.terms(name, followed.gradient, followed.trace, self.rule)
-        expected, size = constants.summed(of_terms, self.rule), constants.size(of_terms)
-        tolerance = self.tolerance(case.time_steps * case.batch * (1 if of_neuron else case.neurons))
-        near, fewest = settled(expected, got, map(change, followed.jumps)), self._fewest(case.time_steps)
-        compare_gradient(finding, name, got, near, tolerance, size, magnified, fewest)
-
-    def _constant(self, name: str, followed: Followed, gradient: Array) -> Array:
-        """The gradient of a trained constant for dL/d(current) [T, B, N]."""
-        return constants.summed(constants.terms(name, gradient, followed.trace, self.rule), self.rule)
-
-    def _second_run(
-        self,
-        expected: Array,
-        got: NDArray[np.generic] | None,
-        tolerance: float,
-        followed: Followed,
-        change: Callable[[Jump], Change],
-    ) -> Array:
-        """`expected`, or that of the second run of the neurons to which `got` is nearest, if `got` is off by more."""
-        if got is None or got.shape != expected.shape or self.case.dtype in HALVES:
-            return expected
-        if np.linalg.norm(np.asarray(got, np.float64) - expected) <= tolerance * np.linalg.norm(expected):
-            return expected
-        for runs in followed.reruns:
-            expected = nearest(expected, got, map(change, runs))
-        return expected
-
-    def _fewest(self, accumulated: int = 0) -> float | None:
-        """In 16 bits, the relative error from which a gradient is held to the recurrence of the case."""
-        return fewest_tolerance(self.case, accumulated) if self.case.dtype in HALVES else None
-
-    def _allowed(self, expected: Array, followed: Followed, of_current: Callable[[Array], Array]) -> float:
-        """The relative error allowed in a gradient that is a linear function `of_current`, the gradient of currents."""
-        return amplification.allowed(expected, map(of_current, followed.errors), self.case.dtype)
 
     def _compare(self, finding: Finding, name: str | None, sample: Sample, spikes: NDArray[Any]) -> Followed:
         """Compare the spikes of a sample with the reference that follows them, the last one if they are the same.

@@ -156,7 +156,9 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
 def _contradicting(parts: Sequence[Recording]) -> list[str]:
     """Lines on cells that were measured differently in two parts, or measured in one part and disproved in another."""
     measured: dict[Attempt, tuple[Record, Path]] = {}
-    disproved = {_attempt(entry): (entry, part.folder) for part in parts for entry in _all(part) if _disproved(entry)}
+    disproved = {
+        _attempt(entry): (entry, part.folder) for part in parts for entry in _all(part) if entry.outcome.disproved
+    }
     lines = []
     for part in parts:
         for entry in _all(part):
@@ -169,10 +171,6 @@ def _contradicting(parts: Sequence[Recording]) -> list[str]:
                     name = f"{entry.cell} ({entry.label})"
                     lines.append(f"cell {name} is {failed.outcome.kind} in {where} and measured in {part.folder}")
     return lines
-
-
-def _disproved(entry: Record) -> bool:
-    return entry.outcome.disproved
 
 
 def _config(parts: Sequence[Recording]) -> dict[str, Any]:

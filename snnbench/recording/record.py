@@ -13,6 +13,7 @@ from snnbench.cases.outcome import Outcome, decode
 from snnbench.exits import UserError
 from snnbench.plan.cell import Cell
 from snnbench.recording import schema, upgrades
+from snnbench.worker.messages import no_number
 
 SCHEMA = 8
 """Additions by schema. 1: first version.
@@ -127,13 +128,9 @@ def readable_line(record: Record, folder: Path) -> str:
 
 def loaded(text: str) -> Any:
     """The JSON document in `text`, without control characters for a terminal. NaN and infinities raise ValueError."""
-    document = json.loads(text, parse_constant=_no_number)
+    document = json.loads(text, parse_constant=no_number)
     escaped = "\\u" in text or not text.isascii()
     return printable.cleaned(document) if escaped else document
-
-
-def _no_number(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
 
 
 def recorded(record: Record) -> Cell:

@@ -186,7 +186,10 @@ def _answer(overview: Overview, run: Sequence[Lead], axis: str) -> tuple[str, st
     of = "" if leaders[0].verdict == "exact" else f" of the {leaders[0].verdict} ones"
     failed = list(dict.fromkeys(name for one in run for name in one.failed))
     closing = f"{_behind(run)} Left out, for a trial of theirs failed: {listed(failed)}." if failed else _behind(run)
-    times = [f"{p.contender} ({_times([_of(one, p.contender) for one in run])})" for p in leaders[:MAX_LEADERS]]
+    ms_of: dict[str, list[float]] = {}
+    for point in (point for one in run for point in one.leaders):
+        ms_of.setdefault(point.contender, []).append(point.value / MS)
+    times = [f"{p.contender} ({between(ms_of[p.contender])} ms)" for p in leaders[:MAX_LEADERS]]
     times += [counted(len(leaders) - MAX_LEADERS, "other")] if len(leaders) > MAX_LEADERS else []
     contended = list(dict.fromkeys(name for one in run for name in one.contended))
     if len(leaders) == 1:
@@ -236,14 +239,6 @@ def _named(pairs: Sequence[tuple[Point, Point]]) -> str:
 
 def _factor(pairs: Sequence[tuple[Point, Point]]) -> str:
     return between([point.value / first.value for point, first in pairs])
-
-
-def _of(lead: Lead, name: str) -> Point:
-    return next(point for point in lead.leaders if point.contender == name)
-
-
-def _times(points: Sequence[Point]) -> str:
-    return f"{between([point.value / MS for point in points])} ms"
 
 
 def trials(overview: Overview) -> str:

@@ -8,11 +8,6 @@ from snnbench.report.overview import Overview
 from snnbench.report.section import Section
 
 
-def no_sections(overview: Overview) -> Iterable[Section]:
-    """Have none."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What reports show of a measure if a result has its `metric` in the first phase.
@@ -26,4 +21,4 @@ class Shown:
     cell: Callable[[Result, str], str]
     section: Callable[[Overview], Section] | None = None
     after: str = ""
-    sections: Callable[[Overview], Iterable[Section]] = no_sections
+    sections: Callable[[Overview], Iterable[Section]] = lambda overview: ()

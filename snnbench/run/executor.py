@@ -11,7 +11,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
@@ -96,11 +96,6 @@ def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]
         card = turns.setdefault(cell.case, cards[len(turns) % len(cards)])
         dealt.setdefault(card, []).append(cell)
     return dealt
-
-
-def _has_one_process(cell: Cell) -> bool:
-    """Whether a single process measures a cell, which can prepare while others measure."""
-    return cell.case.processes == 1 and cell.measure not in UNTIMED
 
 
 def fit(cells: Sequence[Cell], memory_bytes: int) -> bool:
@@ -230,7 +225,8 @@ class Executor:
         with verifier.Verifier(replace(lane, stop=stop)) as verifying:
             for cell in sharing.cells():
                 for task in self._left([cell]):
-                    self._measure([task], verifying.measure(task))
+                    with self._cancelling([task]):
+                        self._add(task, verifying.record_of(task))
 
     def _with_cpus(self, cells: Sequence[Cell], cards: Sequence[Card]) -> Sequence[Card]:
         """As many cards as can have CPUs of their own: a neighbour must not slow down the host side of a cell."""
@@ -246,23 +242,30 @@ class Executor:
         return cards[:most]
 
     def _in_turn(self, cells: Iterable[Cell], lane: Lane, stop: int | None = None) -> None:
-        lane = replace(lane, stop=stop)
+        for tasks, records in self._measured(cells, replace(lane, stop=stop)):
+            with self._cancelling(tasks), closing(records):
+                for task, record in zip(tasks, records, strict=True):
+                    self._add(task, record)
+
+    def _measured(self, cells: Iterable[Cell], lane: Lane) -> Iterator[tuple[list[Task], Generator[Record]]]:
+        """Tasks that are measured together, and their records, in turn."""
         waiting: list[Task] = []  # single cells, which prepare together
         for group in together(cells):
             if self._is_over(len(waiting)):
                 break
             tasks = self._left(group)
             needs_worker = any(lane.known_outcome(task.cell) is None for task in tasks)
-            can_wait = needs_worker and len(tasks) == 1 and _has_one_process(tasks[0].cell)
+            single = len(tasks) == 1 and tasks[0].cell.case.processes == 1  # it can prepare while others measure
+            can_wait = needs_worker and single and tasks[0].cell.measure not in UNTIMED
             together_with = [task.cell for task in (*waiting, *tasks)]
             if needs_worker and not (can_wait and fit(together_with, self.run.memory_bytes)):
-                self._measure(waiting, lane.relay(waiting))
+                yield waiting, lane.relay(waiting)
                 waiting = []
             if can_wait:
                 waiting += tasks
             else:
-                self._measure(tasks, lane.measure(tasks))
-        self._measure(waiting, lane.relay(waiting))
+                yield tasks, lane.measure(tasks)
+        yield waiting, lane.relay(waiting)
 
     def _is_over(self, waiting: int = 0) -> bool:
         """Whether a cell would end after the budget, behind so many cells that wait."""
@@ -292,15 +295,11 @@ class Executor:
         with self._lock:
             self.progress.note(cell, note)
 
-    def _measure(self, tasks: Sequence[Task], records: Generator[Record]) -> None:
-        """Add the record of each task. Tasks that are interrupted while they run are recorded as cancelled.
-
-        So are those that the state of the machine breaks.
-        """
+    @contextmanager
+    def _cancelling(self, tasks: Sequence[Task]) -> Iterator[None]:
+        """Record tasks as cancelled that are interrupted while they run, or that the state of the machine breaks."""
         try:
-            with closing(records):
-                for task, record in zip(tasks, records, strict=True):
-                    self._add(task, record)
+            yield
         except (KeyboardInterrupt, Stopped, Broken) as error:
             if self._silent:
                 raise  # the mark stays for the scheduler that ended the run

@@ -9,10 +9,12 @@ from snnbench.adapter.declaration import Adapter
 from snnbench.environments import Env
 from snnbench.environments.interpreters import interpreters, place_of, unmanaged
 from snnbench.environments.uv_program import EnvironmentFailed
+from snnbench.machine import description, gpus
+from snnbench.plan.config import Protocol
 from snnbench.plan.side import Side, SideError
 from snnbench.run.progress import bar, say
 from snnbench.run.request import RunRequest
-from snnbench.run.setup import Setup
+from snnbench.run.setup import RunContext, Setup
 
 
 def prepare(request: RunRequest, works: Sequence[Work], adapters: dict[str, Adapter], cuda: bool) -> dict[str, Setup]:
@@ -33,6 +35,13 @@ def prepare(request: RunRequest, works: Sequence[Work], adapters: dict[str, Adap
     if base == new and texts[0] != texts[1]:
         raise SideError("both sides come to the same adapters, environments and variables: nothing to compare")
     return setups
+
+
+def context(works: Sequence[Work], adapters: Mapping[str, Adapter], env: Env, protocol: Protocol) -> RunContext:
+    """What a command runs works with that prints their records. Missing environments are made."""
+    facts = description.facts()
+    setup = Setup(adapters, interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say))
+    return RunContext({"": setup}, protocol, description.model(facts), description.memory_bytes(facts), say)
 
 
 def _require_a_pair(works: Sequence[Work], setups: Mapping[str, Setup]) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 import snnbench
+from snnbench.cases.outcome import Outcome, failed
 from snnbench.digest import digest
 from snnbench.environments import compiler_caches
 from snnbench.exits import UserError
@@ -161,10 +162,25 @@ class Worker:
         if self.ended:
             return
         self.ended = True
-        os.close(self.read_fd)
         survivors.end_all(self.process, self.mark)
         if self.process.returncode:
             compiler_caches.release_locks(self.extensions)
+
+    def close(self) -> None:
+        """End it; a server ends by itself once its input ends, because the locks of a killed one are released."""
+        try:
+            if self.process.stdin and not self.ended:
+                self.process.stdin.close()
+                pidfd = os.pidfd_open(self.process.pid)
+                try:
+                    select.select([pidfd], [], [], LONGEST_END_S)  # waits without reaping it
+                finally:
+                    os.close(pidfd)
+        finally:
+            self.end()
+            if self.process.stdin:
+                with suppress(BrokenPipeError):  # of a request that it did not read
+                    self.process.stdin.close()
 
     def ask(
         self, request: Request, timeout_s: float, stop: int | None = None, announce: Announce = silent
@@ -190,71 +206,65 @@ class Worker:
         return Ending(reply, status=0, timed_out=timed_out, log="", wall_s=time.monotonic() - began)
 
 
-@contextmanager
-def started(
-    python: Path,
-    adapter: Path,
-    env: Mapping[str, str],
-    stale_s: float,
-    request: Request | None = None,
-    ends: Ends | None = None,
-) -> Iterator[Worker]:
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a worker runs: its Python, the adapter file and the environment variables.
+
+    Locks of compilers that are older than `stale_s` are released before it starts.
+    """
+
+    python: Path
+    adapter: Path
+    env: Mapping[str, str]
+    stale_s: float
+
+
+def start(
+    stack: ExitStack, program: Program, request: Request | None = None, ends: Ends | None = None
+) -> Worker | Outcome:
     """A worker that does one request or, without one, a server that answers them one after the other (Worker.ask).
 
-    It is gone when the context ends. Another thread or the same one starts the other workers of `ends`. Locks of
-    compilers older than `stale_s` are released. Raises OSError if it cannot be started.
+    It is gone when the `stack` closes. Returns a failed outcome if its Python cannot be started. Another call starts
+    the other workers of `ends`. Raises Broken if no worker could be started.
     """
-    extensions = compiler_caches.extensions_folder(env, python)
-    compiler_caches.release_locks(extensions, older_than_s=stale_s)
+    extensions = compiler_caches.extensions_folder(program.env, program.python)
     mark = uuid.uuid4().hex
+    own = {survivors.WORKER_ID: mark, compiler_caches.EXTENSIONS: str(extensions)}
     options = ("--serve",) if request is None else ends.options if ends else ()
-    read_fd, write_fd = os.pipe()
-    with tempfile.TemporaryFile() as log, tempfile.TemporaryFile() as asked, ExitStack() as stack:
-        own = {survivors.WORKER_ID: mark, compiler_caches.EXTENSIONS: str(extensions)}
+    try:
+        compiler_caches.release_locks(extensions, older_than_s=program.stale_s)
+        log = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # ruff does not know a stack that is given
+        asked = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         if request is not None:
             asked.write(request.encode().encode())
             asked.seek(0)
             if request.measure == "time":  # its compilers begin with empty caches
                 folder = tempfile.TemporaryDirectory(prefix="snnbench-", ignore_cleanup_errors=True)
                 own |= dict.fromkeys(compiler_caches.CACHES, stack.enter_context(folder))
+        read_fd, write_fd = os.pipe()
+        stack.callback(os.close, read_fd)
         try:
             process = subprocess.Popen(
-                [*command(python, adapter), "--reply-fd", str(write_fd), *options],
+                [*command(program.python, program.adapter), "--reply-fd", str(write_fd), *options],
                 stdin=subprocess.PIPE if request is None else asked,
                 stdout=log,
                 stderr=log,
-                env={**env, **own},
+                env={**program.env, **own},
                 pass_fds=(write_fd, *(ends.descriptors if ends else ())),
                 start_new_session=True,
             )
-        except BaseException:
-            os.close(read_fd)
-            raise
         finally:
             os.close(write_fd)
-            if ends:
-                ends.close()
-        worker = Worker(process, mark, read_fd, log, extensions)
-        try:
-            yield worker
-            if request is None and not worker.ended:  # by itself: the locks of a worker that is killed are released
-                _end_input(process)
-        finally:
-            worker.end()
-            if process.stdin:
-                with suppress(BrokenPipeError):  # of a request that it did not read
-                    process.stdin.close()
-
-
-def _end_input(process: "subprocess.Popen[bytes]") -> None:
-    """Close a server's input, and wait until it has ended, without reaping it."""
-    assert process.stdin is not None
-    process.stdin.close()
-    pidfd = os.pidfd_open(process.pid)
-    try:
-        select.select([pidfd], [], [], LONGEST_END_S)
+    except OSError as error:
+        if error.filename != str(program.python):
+            raise Broken(error) from error
+        return failed("environment", f"the worker cannot be started: {error}")
     finally:
-        os.close(pidfd)
+        if ends:
+            ends.close()
+    worker = Worker(process, mark, read_fd, log, extensions)
+    stack.callback(worker.close)
+    return worker
 
 
 def run(
@@ -267,9 +277,11 @@ def run(
 ) -> Ending:
     """Run one worker to its end. When this function returns or raises, the worker is gone.
 
-    Raises OSError, CannotWait; raises Stopped once the descriptor `stop` is readable.
+    Raises Broken, CannotWait; raises Stopped once the descriptor `stop` is readable.
     """
-    with started(python, adapter, env, timeout_s, request) as worker:
+    with ExitStack() as stack:
+        worker = start(stack, Program(python, adapter, env, timeout_s), request)
+        assert isinstance(worker, Worker), worker.reason
         return worker.wait(timeout_s, stop)
 
 
@@ -341,7 +353,10 @@ def _package_folder(home: Path) -> Path:
     folder = home / "worker" / digest(str(PACKAGE))
     link = folder / PACKAGE.name
     if not link.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            link.symlink_to(PACKAGE)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                link.symlink_to(PACKAGE)
+        except OSError as error:
+            raise Broken(error) from error
     return folder

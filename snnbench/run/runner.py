@@ -60,11 +60,16 @@ class Lane:
         }
         flags: set[str] = set()
         if left := [task for task in tasks if task.key not in ends]:
+            pipes_between = pipes.turns() if len(left) > 1 else nullcontext([None])
             with self._slot(left):
                 for task in left:
                     task.begun()
-                with self._observed(len(left)) as flags:
-                    endings = self._endings(left)
+                with self._observed(len(left)) as flags, pipes_between as between, ExitStack() as stack:
+                    starts: list[Worker | Outcome] = []
+                    for task, own_ends in zip(left, between, strict=True):
+                        program, request = self.program_of(task.cell), self.request_of(task.cell)
+                        starts.append(process.start(stack, program, request, own_ends))
+                    endings = self._endings(left, starts)
             ends |= {task.key: ending for task, ending in zip(left, endings, strict=True)}
         for task in tasks:
             yield record_of(task.cell, task.key, self.run, ends[task.key], flags, self.card)
@@ -75,15 +80,18 @@ class Lane:
         All are ready before the first time is measured (worker/relay.py), so until then a worker may take the timeouts
         of all. If an earlier record makes the outcome of a cell known, its worker measures nothing.
         """
-        if len(tasks) <= 1:
-            yield from self.measure(tasks)
-            return
+        return self._relayed(tasks) if len(tasks) > 1 else self.measure(tasks)
+
+    def _relayed(self, tasks: Sequence[Task]) -> Generator[Record]:
         timeout_s = self.run.protocol.timeout_seconds
         times = [number for number, task in enumerate(tasks) if task.cell.measure == "time"]
         leader = 0 if self.card else next(iter(times), 0)  # on a card a worker that measures memory waits, too
         on_card = self._on_card(tasks)
         with self._slot(tasks), pipes.relay(len(tasks), leader, on_card) as relay, ExitStack() as stack:
-            starts = [self._start(stack, task.cell, ends) for task, ends in zip(tasks, relay.ends, strict=True)]
+            starts: list[Worker | Outcome] = []
+            for task, ends in zip(tasks, relay.ends, strict=True):
+                program, request = self.program_of(task.cell), self.request_of(task.cell)
+                starts.append(process.start(stack, program, request, ends))
             for number, (task, start) in enumerate(zip(tasks, starts, strict=True)):
                 task.begun()
                 predicted = self.known.predict(task.cell)
@@ -92,11 +100,8 @@ class Lane:
                 waiting = sum(each > number for each in on_card)
                 workers = len(on_card) if number == leader else 1
                 with self._observed(workers, waiting) as flags:
-                    if isinstance(start, Outcome):
-                        end: Outcome | Ending = start
-                    else:
-                        together = len(tasks) if number <= leader else 1
-                        end = predicted or _ending(start, task, together * timeout_s, self.stop)
+                    together = len(tasks) if number <= leader else 1
+                    end = predicted or _ending(start, task, together * timeout_s, self.stop)
                 yield record_of(task.cell, task.key, self.run, end, flags, self.card)
 
     def _on_card(self, tasks: Sequence[Task]) -> list[int]:
@@ -130,8 +135,8 @@ class Lane:
         request = cell.request(self.run.protocol, self._cpus(cell), self.run.memory_bytes)
         return replace(request, enough_ns=self.known.enough_ns(cell))
 
-    def environment_of(self, cell: Cell) -> dict[str, str]:
-        """The environment variables of a cell's worker."""
+    def program_of(self, cell: Cell) -> process.Program:
+        """What a cell's worker runs. Raises process.Broken."""
         setup = self.run.setups[cell.side]
         extra = process.further(cell.measure, home())
         if self.card is not None:
@@ -141,7 +146,8 @@ class Lane:
         if self.card is not None and not current:
             extra |= cuda_toolkit.variables(python.parent.parent)
         extra |= setup.variables
-        return process.environment(cell.case.threads, home(), extra, current)
+        env = process.environment(cell.case.threads, home(), extra, current)
+        return process.Program(python, setup.adapters[cell.library].path, env, self.run.protocol.timeout_seconds)
 
     def _cpus(self, cell: Cell) -> list[int]:
         """The CPUs of a cell's worker. Raises ValueError if there are too few."""
@@ -168,16 +174,17 @@ class Lane:
         if watch and watch.others(workers):
             flags.add("shared")
 
-    def _endings(self, tasks: Sequence[Task]) -> list[Outcome | Ending]:
+    def _endings(self, tasks: Sequence[Task], starts: Sequence[Worker | Outcome]) -> list[Outcome | Ending]:
         """How the worker of each task ended; an outcome if it could not be started."""
         timeout_s = self.run.protocol.timeout_seconds
         if len(tasks) == 1:
-            return [self._whole(tasks[0], timeout_s)]
-        with process.stopping() as halt, pipes.turns() as turns, ThreadPoolExecutor(2) as threads:
-            lane = self if self.stop is not None else replace(self, stop=halt)
+            return [_ending(starts[0], tasks[0], timeout_s, self.stop)]
+        with process.stopping() as halt, ThreadPoolExecutor(2) as threads:
+            stop = halt if self.stop is None else self.stop
             # A worker waits while the other one works.
             futures = [
-                threads.submit(lane._whole, task, 2 * timeout_s, ends) for task, ends in zip(tasks, turns, strict=True)
+                threads.submit(_ending, start, task, 2 * timeout_s, stop)
+                for task, start in zip(tasks, starts, strict=True)
             ]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
@@ -186,41 +193,11 @@ class Lane:
                     os.eventfd_write(halt, 1)
             return [future.result() for future in futures]
 
-    def _whole(self, task: Task, timeout_s: float, ends: pipes.Ends | None = None) -> Outcome | Ending:
-        """How the worker of a task ended, from its start."""
-        with ExitStack() as stack:
-            start = self._start(stack, task.cell, ends)
-            return start if isinstance(start, Outcome) else _ending(start, task, timeout_s, self.stop)
 
-    def _start(self, stack: ExitStack, cell: Cell, ends: pipes.Ends | None = None) -> Worker | Outcome:
-        """A cell's worker, which is gone when the stack closes; an outcome if its Python cannot be started.
-
-        Raises process.Broken if no Python could be.
-        """
-        setup = self.run.setups[cell.side]
-        python = setup.interpreter(cell.contender, cell.case).python
-        try:
-            return stack.enter_context(
-                process.started(
-                    python,
-                    setup.adapters[cell.library].path,
-                    self.environment_of(cell),
-                    self.run.protocol.timeout_seconds,
-                    self.request_of(cell),
-                    ends,
-                )
-            )
-        except OSError as error:
-            if error.filename != str(python):
-                raise process.Broken(error) from error
-            return failed("environment", f"the worker cannot be started: {error}")
-        finally:
-            if ends:
-                ends.close()
-
-
-def _ending(worker: Worker, task: Task, timeout_s: float, stop: int | None) -> Outcome | Ending:
-    """How the worker of a task ended; an outcome if it cannot be waited for."""
+def _ending(worker: Worker | Outcome, task: Task, timeout_s: float, stop: int | None) -> Outcome | Ending:
+    """How the worker of a task ended; an outcome if it could not be started, or cannot be waited for."""
+    if isinstance(worker, Outcome):
+        return worker
     try:
         return worker.wait(timeout_s, stop, task.announce)
     except process.CannotWait as error:

@@ -1,31 +1,12 @@
 """Where the records of a run go: into the folder of a recording, or into memory for a command that prints them."""
 
 from collections.abc import Collection
-from typing import Protocol
 
 from snnbench.cases.outcome import Outcome
 from snnbench.recording import in_progress
 from snnbench.recording.attempts import Attempts
 from snnbench.recording.record import Record
 from snnbench.recording.writer import Writer
-
-
-class Store(Protocol):
-    """A place for records. `interrupted` is the reason of a cell that an interrupt stopped."""
-
-    interrupted: str
-
-    def done(self, retry: Collection[str]) -> dict[str, Outcome]:
-        """Outcomes of the cells that need not be run again."""
-
-    def attempts(self) -> Attempts:
-        """The attempts of its cells so far."""
-
-    def mark(self, draft: Record) -> None:
-        """Mark a cell as running, with a draft of its record."""
-
-    def add(self, record: Record) -> None:
-        """Keep a record, and remove the mark of its cell."""
 
 
 class InFolder:
@@ -71,3 +52,7 @@ class InMemory:
     def add(self, record: Record) -> None:
         """Keep a record."""
         self.records.append(record)
+
+
+Store = InFolder | InMemory
+"""A place for records. `interrupted` is the reason of a cell that an interrupt stopped."""

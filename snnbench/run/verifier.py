@@ -5,7 +5,7 @@ failure in a server accuses nobody: the cell is verified again in a process of i
 server. If a server fails its first cell, its adapter breaks servers, and each cell gets a process of its own.
 """
 
-from collections.abc import Generator, Hashable
+from collections.abc import Hashable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -44,23 +44,23 @@ class Verifier:
     ) -> None:
         self._stack.close()
 
-    def measure(self, task: Task) -> Generator[Record]:
+    def record_of(self, task: Task) -> Record:
         """The record of one cell. Raises process.Stopped."""
         known = self._lane.known_outcome(task.cell)
         group = group_of(task.cell, self._run)
         if not known and task.cell.case.processes == 1 and group not in self._alone:
             task.begun()
             if ending := self._shared(task, group):
-                yield record_of(task.cell, task.key, self._run, ending)
-                return
-        yield from self._lane.measure([task])
+                return record_of(task.cell, task.key, self._run, ending)
+        (record,) = self._lane.measure([task])
+        return record
 
     def _shared(self, task: Task, group: Hashable) -> Ending | None:
         """The ending of a cell in a server; None if it failed there, or if there can be no server."""
         timeout_s = self._run.protocol.timeout_seconds
         try:
-            server = self._server_of(task.cell, group)
-            ending = server.ask(self._lane.request_of(task.cell), timeout_s, self._lane.stop, task.announce)
+            server, request = self._server_of(task.cell, group), self._lane.request_of(task.cell)
+            ending = server.ask(request, timeout_s, self._lane.stop, task.announce) if server else None
         except (OSError, process.CannotWait):
             ending = None
         if ending is None or outcome_of(ending, timeout_s).status == "failed":
@@ -71,14 +71,13 @@ class Verifier:
         self._answered += 1
         return ending
 
-    def _server_of(self, cell: Cell, group: Hashable) -> Worker:
-        """The server of a group: the one that runs, or a new one. Raises OSError."""
+    def _server_of(self, cell: Cell, group: Hashable) -> Worker | None:
+        """The server of a group: the one that runs, or a new one; None if it cannot be started."""
         if self._server is None or self._group != group:
             self._end_server()
-            setup = self._run.setups[cell.side]
-            given = setup.interpreter(cell.contender, cell.case).python, setup.adapters[cell.library].path
-            server = process.started(*given, self._lane.environment_of(cell), self._run.protocol.timeout_seconds)
-            self._server, self._group, self._answered = self._stack.enter_context(server), group, 0
+            server = process.start(self._stack, self._lane.program_of(cell))
+            self._server = server if isinstance(server, Worker) else None
+            self._group, self._answered = group, 0
         return self._server
 
     def _end_server(self) -> None:

@@ -132,7 +132,7 @@ def decode_reply(data: bytes) -> Reply | None:
     if not data.endswith(b"\n"):
         return None
     try:
-        fields = json.loads(data, parse_constant=_no_number)
+        fields = json.loads(data, parse_constant=no_number)
         del fields["protocol"]
         if not all(isinstance(value, dict) for value in fields.values()):
             return None
@@ -150,5 +150,6 @@ def _outcome(document: dict[str, Any]) -> Outcome | None:
     return None if decoded.complaint() else decoded
 
 
-def _no_number(constant: str) -> None:
+def no_number(constant: str) -> None:
+    """Refuse NaN and infinities in JSON. Raises ValueError."""
     raise ValueError(f"{constant} is no number")

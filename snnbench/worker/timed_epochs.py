@@ -82,7 +82,8 @@ class TimedEpochs:
             before = self._usage()
             epoch = loop.run(batches, keep)
             del batches  # ends the loader's processes, whose seconds then count as this process's
-            self._foreign = _worst(self._foreign, contention.between(before, self._usage()))
+            foreign = contention.between(before, self._usage()).items()
+            self._foreign = {name: max(cpus, self._foreign.get(name, cpus)) for name, cpus in foreign}
             self._timing.repetitions_ns.append(epoch.wall_ns)
             self._epochs.append(epoch)
             if trains:
@@ -169,7 +170,9 @@ class TimedEpochs:
             epochs.compare_batches(finding, number, _numpy(labels), self._fed.reference.labels[numbers[number]])
         for number, frames in epoch.frames.items():
             expected, _ = self._fed.reference.batch(numbers[number])
-            epochs.compare_batches(finding, number, self._in_order(_numpy(frames)), expected)
+            got = _numpy(frames)
+            got = got.swapaxes(0, 1) if self._fed.trainer.batch_first else got
+            epochs.compare_batches(finding, number, got, expected)
 
     def _run_again(self) -> tuple[Finding, Step | None]:
         """Run the same loop over the reference's batches, and compare all answers; also one step, if all are right."""
@@ -230,14 +233,7 @@ class TimedEpochs:
         operations: Sequence[Operation] = self._checks.problem.operations()  # type: ignore[attr-defined]
         return [f"{name} of {each.name}" for each in operations for name in each.parameters]
 
-    def _in_order(self, frames: NDArray[Any]) -> NDArray[Any]:
-        return frames.swapaxes(0, 1) if self._fed.trainer.batch_first else frames
-
 
 def _numpy(tensor: Any) -> NDArray[Any]:
     array: NDArray[Any] = tensor.detach().cpu().numpy()
     return array
-
-
-def _worst(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
-    return {name: max(value, before.get(name, value)) for name, value in after.items()}

@@ -11,13 +11,13 @@ from typing import Any, Protocol, cast
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Array, Problem
 from snnbench.suggestions import unknown
-from snnbench.workloads import defaults, layers, lif, lif_devices, linear_lif, loading, network, nir, training
+from snnbench.workloads import layers, lif, lif_devices, linear_lif, loading, network, nir, training
 
 Build = Callable[[Any, Any, str], Any]
 
 
 class Workload(Protocol):
-    """The parts of a workload's module. The last ones are those of defaults.py if it has none."""
+    """The parts of a workload's module. A module may lack those that have a value here."""
 
     NAME: str
     PARAMETERS: tuple[str, ...]
@@ -57,50 +57,62 @@ class Workload(Protocol):
         Products of several shapes are told apart by what stands before their names.
         """
 
-    PACKAGES: tuple[str, ...]
-    OVERRIDES: tuple[str, ...]
-    IMPLIED_BY: str
-
     def differentiated(self, case: Any) -> Collection[str]:
         """The parameters with a gradient in a case: PARAMETERS, unless a workload says otherwise."""
 
-    def pipeline_blocks(self, case: Any, split: str) -> int | None:
-        """The blocks of a pipeline."""
+    PACKAGES: tuple[str, ...] = ()
+    """Requirements of a worker beside those of its library."""
+    OVERRIDES: tuple[str, ...] = ()
+    """Overrides of what these require."""
+    IMPLIED_BY: str = ""
+    """The axis by which a sweep that names no workload is one of this."""
 
-    def product_rows(self, case: Any, prefix: str) -> int:
-        """The rows of products whose names begin so."""
+    @staticmethod
+    def pipeline_blocks(case: Any, split: str) -> int | None:
+        """The blocks of a pipeline if the processes of a case form one under this split, else None.
 
-    def spared(self, case: Any, phase: str, rates: Mapping[str, float]) -> Mapping[str, float]:
+        Models of its time are drawn beside the measured times.
+        """
+        return None
+
+    @staticmethod
+    def product_rows(case: Any, prefix: str) -> int:
+        """The rows of products whose names begin so: those of all steps."""
+        rows: int = case.time_steps * case.batch
+        return rows
+
+    @staticmethod
+    def spared(case: Any, phase: str, rates: Mapping[str, float]) -> Mapping[str, float]:
         """How many of each of `products` zeros spare a program that looks for them, in the input and in spikes.
 
         `rates` has the shares of spikes of layers by number, or of sites by name; one that it lacks may be all spikes.
         """
+        return {}
 
-    def is_of_step(self, case: Any, name: str) -> bool:
+    @staticmethod
+    def is_of_step(case: Any, name: str) -> bool:
         """Whether a product is that of one time step."""
+        return False
 
-    def convolutions(self, case: Any) -> Mapping[str, Any]:
-        """A convolution of each kind."""
+    @staticmethod
+    def convolutions(case: Any) -> Mapping[str, Any]:
+        """A convolution of each kind in a case, with the shape of the image that enters; empty if it has none.
 
-    def prepare(self, case: Any, each: Callable[[int, int], None]) -> None:
-        """Make what a case needs on the disk."""
+        `products` counts them, as "KIND.value", "KIND.kernel-gradient" and "KIND.image-gradient".
+        """
+        return {}
+
+    @staticmethod
+    def prepare(case: Any, each: Callable[[int, int], None]) -> None:
+        """Make what a case needs on the disk of this machine; `each` gets the progress."""
+        return
 
 
 def _whole(module: ModuleType) -> Workload:
-    """The workload of a module, which gets the defaults of parts that it lacks."""
-    for name in (
-        "PACKAGES",
-        "OVERRIDES",
-        "IMPLIED_BY",
-        "pipeline_blocks",
-        "spared",
-        "product_rows",
-        "is_of_step",
-        "convolutions",
-        "prepare",
-    ):
-        if not hasattr(module, name):
-            setattr(module, name, getattr(defaults, name))
+    """The workload of a module, which gets the values and the static methods of Workload that it lacks."""
+    for name, part in vars(Workload).items():
+        if not name.startswith("_") and isinstance(part, (staticmethod, tuple, str)) and not hasattr(module, name):
+            setattr(module, name, getattr(Workload, name))
     if not hasattr(module, "differentiated"):
         module.differentiated = lambda case: module.PARAMETERS  # type: ignore[attr-defined]
     return cast(Workload, module)

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.cases import network_reference
-from snnbench.cases.operations import INPUT, Convolution, Linear, Neurons, Operation
+from snnbench.cases.operations import INPUT, Linear, Neurons, Operation
 from snnbench.cases.problem import Array, Graph, generator
+from snnbench.cases.windows import Convolution
 
 DRIVE = 1.5
 """The current in thresholds that one in ten of a site's neurons and steps exceeds, within a factor of two."""

@@ -15,17 +15,8 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases.operations import (
-    Convolution,
-    Flatten,
-    Integrator,
-    Linear,
-    Neurons,
-    Operation,
-    Scaling,
-    Sum,
-    WindowSum,
-)
+from snnbench.cases.operations import Flatten, Integrator, Linear, Neurons, Operation, Scaling, Sum
+from snnbench.cases.windows import Convolution, WindowSum
 from snnbench.exits import UserError
 from snnbench.files import home
 
@@ -226,13 +217,11 @@ def _by_channel(array: Array, shape: tuple[int, ...]) -> Array:
 def _written(operation: Operation) -> str:
     kind = operation.kind if isinstance(operation, Site | Leaky) else type(operation).__name__
     shown = [each for each in fields(operation) if each.name not in LEFT_OUT]
-    options = {each.name: getattr(operation, each.name) for each in shown if _differs(operation, each)}
+    options = {
+        each.name: getattr(operation, each.name) for each in shown if getattr(operation, each.name) != each.default
+    }
     words = [f"{operation.name} = {kind}({','.join(operation.of)}) {_sizes(operation.shape)}"]
     return " ".join(words + [f"{name}={_word(value)}" for name, value in options.items()])
-
-
-def _differs(operation: Operation, field: Any) -> bool:
-    return bool(getattr(operation, field.name) != field.default)
 
 
 def _word(value: Any) -> str:

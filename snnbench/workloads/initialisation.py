@@ -5,8 +5,9 @@ from math import prod
 import numpy as np
 
 from snnbench.cases.case import Case
-from snnbench.cases.operations import Convolution, Linear
+from snnbench.cases.operations import Linear
 from snnbench.cases.problem import Array, generator
+from snnbench.cases.windows import Convolution
 from snnbench.workloads import models
 
 BIAS_SCALE = 0.05

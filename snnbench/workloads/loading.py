@@ -55,7 +55,7 @@ EXAM_SEED = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(case.Case):
+class Case(case.GraphCase):
     """An epoch over the first `samples` of a dataset; `layers` hidden layers of `width` neurons."""
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {
@@ -115,11 +115,6 @@ class Case(case.Case):
         return self.time_steps, self.batch, self.classes
 
     @property
-    def updates(self) -> int:
-        """Neuron updates for a batch."""
-        return self.time_steps * self.batch * self.neurons
-
-    @property
     def loaders(self) -> int:
         """The loader's processes."""
         return self.workers
@@ -128,16 +123,6 @@ class Case(case.Case):
     def samples_in_pass(self) -> int:
         """The samples of an epoch."""
         return self.batches * self.batch
-
-    @property
-    def input_gradient(self) -> bool:
-        """False: frames are data."""
-        return False
-
-    @property
-    def is_judged_by_layer(self) -> bool:
-        """True: a spike that rounding moves changes all sites after its own."""
-        return True
 
     @property
     def is_fed(self) -> bool:

@@ -19,18 +19,8 @@ from functools import lru_cache, partial
 from math import log2
 from typing import Any
 
-from snnbench.cases.operations import (
-    INPUT,
-    Attention,
-    Average,
-    Convolution,
-    Linear,
-    MaximumPool,
-    Neurons,
-    Normalisation,
-    Operation,
-    Sum,
-)
+from snnbench.cases.operations import INPUT, Attention, Average, Linear, Neurons, Normalisation, Operation, Sum
+from snnbench.cases.windows import Convolution, MaximumPool
 
 SPREAD = 1.5
 """Standard deviation of a current, in thresholds."""

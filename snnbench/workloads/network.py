@@ -29,8 +29,9 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.case import Count, Rate
 from snnbench.cases.density import densities
-from snnbench.cases.operations import INPUT, Convolution, Operation
+from snnbench.cases.operations import INPUT, Operation
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+from snnbench.cases.windows import Convolution
 from snnbench.workloads import initialisation, lif, models
 
 NAME = "network"
@@ -55,7 +56,7 @@ EXAM_SEED = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(case.Case):
+class Case(case.GraphCase):
     """A network on images of spikes, with `input_rate` spikes per step."""
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {
@@ -90,24 +91,9 @@ class Case(case.Case):
         return self.time_steps, self.batch, IMAGES[self.image][2]
 
     @property
-    def updates(self) -> int:
-        """Neuron updates in one pass."""
-        return self.time_steps * self.batch * self.neurons
-
-    @property
     def summed(self) -> int:
         """The terms of all steps, samples and places: the first convolution has the most places."""
         return self.time_steps * self.batch * prod(parts(self).operations[0].shape[1:])
-
-    @property
-    def input_gradient(self) -> bool:
-        """False: images are data."""
-        return False
-
-    @property
-    def is_judged_by_layer(self) -> bool:
-        """True: a spike that rounding moves changes all sites after its own."""
-        return True
 
     @property
     def input_words(self) -> str:

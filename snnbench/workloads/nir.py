@@ -28,8 +28,9 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, network_reference, problem
 from snnbench.cases.case import HALVES, Bounds, File, Rate
 from snnbench.cases.density import densities
-from snnbench.cases.operations import INPUT, Convolution, Integrator, Linear, Neurons, Operation
+from snnbench.cases.operations import INPUT, Integrator, Linear, Neurons, Operation
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+from snnbench.cases.windows import Convolution
 from snnbench.workloads import graph_exam, graphs, lif
 
 NAME = "nir"
@@ -45,7 +46,7 @@ ODD_BETA = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(case.Case):
+class Case(case.GraphCase):
     """A NIR graph on spikes of size `amplitude`, with `input_rate` spikes per step. `dt` is in seconds."""
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {"batch": ("B", "batch size"), "time_steps": ("T", "time steps")}
@@ -106,25 +107,10 @@ class Case(case.Case):
         return self.time_steps, self.batch, prod(self.whole.operations[-1].shape)
 
     @property
-    def updates(self) -> int:
-        """Neuron updates in one pass."""
-        return self.time_steps * self.batch * self.neurons
-
-    @property
     def summed(self) -> int:
         """The terms of all steps, samples and places: a bias of a convolution has the most."""
         places = [prod(each.shape[1:]) for each in self.whole.operations if isinstance(each, Convolution)]
         return self.time_steps * self.batch * max(places, default=1)
-
-    @property
-    def input_gradient(self) -> bool:
-        """False: the input is data."""
-        return False
-
-    @property
-    def is_judged_by_layer(self) -> bool:
-        """True: a spike that rounding moves changes all sites after its own."""
-        return True
 
     @property
     def input_words(self) -> str:

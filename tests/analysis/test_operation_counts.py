@@ -7,7 +7,8 @@ import pytest
 
 from snnbench.analysis import operation_counts
 from snnbench.analysis.operation_counts import by_work, count, dense, forward_work, network, of_problem
-from snnbench.cases.operations import Convolution, Linear
+from snnbench.cases.operations import Linear
+from snnbench.cases.windows import Convolution
 from snnbench.workloads import lif, linear_lif, loading
 from snnbench.workloads import network as networks
 from tests.fakes import CASE, DIVIDED, LIF, profile

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.analysis.pipeline_model import PipelineTimes, pipeline_times
+from snnbench.analysis.pipelines import PipelineTimes, pipeline_times
 
 
 def test_models_by_hand() -> None:

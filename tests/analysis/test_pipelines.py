@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from snnbench.analysis.pipeline_model import PipelineTimes
-from snnbench.analysis.pipelines import Pipeline, pipelines
+from snnbench.analysis.pipelines import Pipeline, PipelineTimes, pipelines
 from snnbench.analysis.results import results_by_case
 from snnbench.recording.record import Record
 from tests.fakes import CASE, DIVIDED

@@ -3,7 +3,8 @@
 import numpy as np
 
 from snnbench.cases.density import densities
-from snnbench.cases.operations import Flatten, Linear, Neurons, Operation, Sum, WindowSum
+from snnbench.cases.operations import Flatten, Linear, Neurons, Operation, Sum
+from snnbench.cases.windows import WindowSum
 
 NETWORK: list[Operation] = [
     Linear(name="currents", of=("input",), shape=(4,), inputs=3),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from snnbench.cases.operations import Convolution
+from snnbench.cases.windows import Convolution
 
 POINT = Convolution(name="a", of=("input",), shape=(1, 1, 1), inputs=1, size=(1, 1), stride=(1, 1), padding=(0, 0),
                     dilation=(1, 1))  # fmt: skip

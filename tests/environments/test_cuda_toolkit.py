@@ -44,8 +44,8 @@ def test_worker_on_a_card_finds_the_compiler_of_its_environment(bench: Bench, en
     run = RunContext({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a server", 1 << 40)
     (cell, *_) = cells()
     lane = Lane(run, KnownOutcomes(), CARDS[0])
-    assert "CUDA_HOME" not in lane.environment_of(cell)
+    assert "CUDA_HOME" not in lane.program_of(cell).env
     python = environment / "bin" / "python"
     bench.interpreters.update({key: replace(one, python=python) for key, one in bench.interpreters.items()})
-    assert lane.environment_of(cell)["CUDA_HOME"].startswith(str(environment))
-    assert "CUDA_HOME" not in Lane(run, KnownOutcomes()).environment_of(cell)
+    assert lane.program_of(cell).env["CUDA_HOME"].startswith(str(environment))
+    assert "CUDA_HOME" not in Lane(run, KnownOutcomes()).program_of(cell).env

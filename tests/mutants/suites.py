@@ -9,6 +9,9 @@ SUITES: dict[str, tuple[str, ...]] = {
         *("proof/spotcheck", "proof/spotcheck_answers", "proof/distance", "proof/network_check"),
         *("proof/sample", "proof/rounding", "proof/reruns"),
     ),
+    "proof/gradients": (
+        *("proof/spotcheck", "proof/spotcheck_answers", "proof/sample", "proof/rounding", "proof/reruns"),
+    ),
     "conformance/neuron": ("conformance/neuron", "conformance/comparison"),
     "conformance/comparison": ("conformance/comparison",),
     "proof/following": ("proof/spotcheck", "proof/jumps", "proof/spotcheck_answers", "proof/sample"),
@@ -77,6 +80,7 @@ WEIGHTS = dict.fromkeys(
     (
         "proof/comparison",
         "proof/spotcheck",
+        "proof/gradients",
         "proof/tolerance",
         "worker/floor",
         "analysis/bootstrap",

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from snnbench.cases.outcome import Outcome
 from snnbench.run import process
-from snnbench.run.process import LOG_TAIL_BYTES, CannotWait, Ending, environment, run
+from snnbench.run.process import LOG_TAIL_BYTES, CannotWait, Ending, environment
 from tests.fakes import CORRECT, altered, ask, reply_of, request, write
 from tests.processes import alive, noted, within
 
@@ -170,10 +172,11 @@ def test_timeout_may_be_longer_than_the_kernel_can_wait(tmp_path: Path, timeout_
     assert reply_of(ask(tmp_path, CORRECT, VERIFY, timeout_s)).outcome.status == "measured"
 
 
-def test_missing_interpreter_is_an_error_without_a_leak(tmp_path: Path) -> None:
+def test_missing_interpreter_leaks_nothing(tmp_path: Path) -> None:
     before = os.listdir("/proc/self/fd")
-    with pytest.raises(FileNotFoundError):
-        run(tmp_path / "python", write(tmp_path, CORRECT), VERIFY, environment(1, tmp_path), 1)
+    program = process.Program(tmp_path / "python", write(tmp_path, CORRECT), environment(1, tmp_path), 1)
+    with ExitStack() as stack:
+        assert isinstance(process.start(stack, program, VERIFY), Outcome)
     assert os.listdir("/proc/self/fd") == before
 
 

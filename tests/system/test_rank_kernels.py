@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from snnbench.analysis.pipeline_model import pipeline_times
+from snnbench.analysis.pipelines import pipeline_times
 from snnbench.cases.blocks import default_blocks
 from snnbench.kernels.parts import part
 from snnbench.kernels.ranks import temporal_lif

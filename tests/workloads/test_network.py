@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from snnbench.cases import network_reference
-from snnbench.cases.operations import INPUT, Convolution, Neurons
+from snnbench.cases.operations import INPUT, Neurons
+from snnbench.cases.windows import Convolution
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.worker import floor
 from snnbench.workloads import models, network

@@ -23,9 +23,9 @@ from snnbench.backends.jax.operations import convolution
 from snnbench.backends.jax.programs import kept
 from snnbench.backends.jax.session import Session, refuse
 from snnbench.cases.case import Case
-from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
+from snnbench.cases.windows import Convolution
 
 __all__ = ["Backend", "Network", "Neuron", "Session", "Weights", "trained"]
 PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}

@@ -16,18 +16,16 @@ from snnbench.cases.operations import (
     INPUT,
     Attention,
     Average,
-    Convolution,
     Flatten,
     Integrator,
     Linear,
-    MaximumPool,
     Neurons,
     Normalisation,
     Operation,
     Scaling,
     Sum,
-    WindowSum,
 )
+from snnbench.cases.windows import Convolution, MaximumPool, WindowSum
 
 Layer = Callable[..., jax.Array]
 Placed = dict[str, list[jax.Array]]

@@ -23,7 +23,6 @@ from snnbench.backends.jax.network import Network, Weights
 from snnbench.backends.jax.operations import Operations
 from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import NetworkParts
-from snnbench.cases import recurrence
 from snnbench.cases.answer import Answer, Held, Recording, times
 from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Graph, Problem
@@ -38,7 +37,8 @@ class Session(backends.Session):
     def __init__(self, build: Build, variant: Variant, problem: Problem, device: Any) -> None:
         case = problem.case
         self.device, self.dtype = device, jnp.dtype(case.dtype)
-        given = self._given(problem, variant)
+        refuse(problem, variant)
+        given = operations.given(problem, variant, self._place, Weights)
         self.network: Network = build(case, given, variant.built_as)
         self.problem = problem
         is_plan = isinstance(given, NetworkParts)
@@ -111,14 +111,6 @@ class Session(backends.Session):
         """Wait for every array in `outputs`."""
         jax.block_until_ready(outputs)
 
-    def mark(self) -> Any:
-        """None: JAX has no device clock."""
-        return None
-
-    def elapsed_ns(self, start: Any, end: Any) -> int:
-        """Never called, because there are no marks. Raises ValueError."""
-        raise ValueError("no device clock")
-
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """The answer in the harness's order, with the gradients of the harness's own weights."""
         return self._answer(spikes, gradients, _numpy)
@@ -175,10 +167,6 @@ class Session(backends.Session):
         """The arrays' memory. Raises Incorrect."""
         return [np.asarray(_plain(each)) for each in jax.tree.leaves((spikes, gradients))]
 
-    def spikes_of(self, saved: Any) -> Any:
-        """The spikes in the result of `forward`."""
-        return saved[0]
-
     def static_bytes(self) -> int:
         """Parameters, input and cotangent."""
         return sum(leaf.nbytes for leaf in jax.tree.leaves((self.network.params, self.input, self.cotangent)))
@@ -209,14 +197,6 @@ class Session(backends.Session):
         """A value with time before the batch."""
         steps = value.reshape(*self.input.shape[:2], *value.shape[1:])
         return steps if self.layout.order.startswith("TB") else steps.swapaxes(0, 1)
-
-    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | NetworkParts:
-        """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
-        if not isinstance(problem, Graph):
-            layers = recurrence.split_all(problem.layers(), problem.case.entering)
-            return [Weights(*(each if each is None else self._place(each) for each in layer)) for layer in layers]
-        refuse(problem, variant)
-        return operations.parts(problem, variant, self._place)
 
     def _input(self, which: int) -> NDArray[np.float32]:
         """The numbered input in the library's order; currents in its unit."""

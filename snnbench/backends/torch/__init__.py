@@ -20,12 +20,11 @@ from snnbench.backends.torch.graph import Captured
 from snnbench.backends.torch.imported import modules, stepped_network
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weights, trained
-from snnbench.backends.torch.session import Session
-from snnbench.backends.torch.unsupported import refuse
+from snnbench.backends.torch.session import Session, refuse
 from snnbench.cases.case import Case
-from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
+from snnbench.cases.windows import Convolution
 
 __all__ = [
     "Backend",

@@ -17,18 +17,16 @@ from snnbench.cases.operations import (
     INPUT,
     Attention,
     Average,
-    Convolution,
     Flatten,
     Integrator,
     Linear,
-    MaximumPool,
     Neurons,
     Normalisation,
     Operation,
     Scaling,
     Sum,
-    WindowSum,
 )
+from snnbench.cases.windows import Convolution, MaximumPool, WindowSum
 
 Layer = Callable[[torch.Tensor], torch.Tensor]
 """Neurons in all time steps: from currents [T, B, N], in the library's order, to spikes."""

@@ -54,7 +54,8 @@ class PartSession(Session):
 
     def __init__(self, parts: Parts, variant: Variant, case: Case, rank: int, device: torch.device) -> None:
         self.where = parts.of(case, rank)
-        self.entering, self.upstream = (np.zeros(_shape(self.where, case), np.float32) for _ in range(2))
+        shape = [len(range(*each.indices(size))) for each, size in zip(self.where, case.shape, strict=True)]
+        self.entering, self.upstream = (np.zeros(shape, np.float32) for _ in range(2))
         self.local = workloads.of(case).Problem(case)
         self.local.put(0, self.entering, self.upstream)
         super().__init__(lambda *_: Network(parts.forward, [], provider=parts.provider), variant, self.local, device)
@@ -67,16 +68,12 @@ class PartSession(Session):
     def put_cotangent(self, cotangent: NDArray[np.float32]) -> None:
         """Copy the rank's part of the cotangent in place."""
         self.local.put(0, self.entering, cotangent)
-        self._copy_cotangent(0)
+        Session.load_cotangent(self, 0)
 
     def part_of_answer(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
         """The rank's spikes and, if there are gradients, the gradient of its currents."""
         answer = Session.answer(self, spikes, gradients)
         return [array for array in (answer.spikes, answer.input) if array is not None]
-
-
-def _shape(where: tuple[slice, slice, slice], case: Case) -> tuple[int, ...]:
-    return tuple(len(range(*each.indices(size))) for each, size in zip(where, case.shape, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

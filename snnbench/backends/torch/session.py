@@ -10,7 +10,7 @@ from torch.autograd.graph import _engine_run_backward
 
 from snnbench import backends
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import Incorrect
+from snnbench.adapter.refusal import Incorrect, Unsupported
 from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import NetworkParts
@@ -19,11 +19,11 @@ from snnbench.backends.torch.arrays import Arrays
 from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
-from snnbench.backends.torch.unsupported import refuse
-from snnbench.cases import recurrence
 from snnbench.cases.answer import Answer, Held, Recording, times
 from snnbench.cases.problem import Graph, Problem
 
+FORMATS = ("float32", "float64", "bfloat16", "float16")
+"""The number formats of networks of operations."""
 Part = tuple[int, int, int]
 """The axis of time, the first step and the number of steps of a part of a sequence."""
 
@@ -50,7 +50,8 @@ class Session(backends.Session):
         held = case.with_(dtype="float32") if variant.way == "amp" else case
         self.device, self.dtype = device, getattr(torch, held.dtype)
         self.problem, self._way = problem, variant.way
-        given = self._given(problem, variant)
+        refuse(problem, variant)
+        given = operations.given(problem, variant, self._place, Weights)
         compilations_before = modes.compilations()
         self.network: Network = build(held, given, variant.built_as)
         self.forwards = self._in_way(self.network.forward)
@@ -77,18 +78,12 @@ class Session(backends.Session):
         """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
         with torch.no_grad():
             self.input.copy_(self._content("input", which, self._input))
-        self._copy_cotangent(cotangent)
+        Session.load_cotangent(self, cotangent)  # that of a RankSession would tell the other ranks
 
     def load_cotangent(self, cotangent: int) -> None:
         """Copy in place: a forward pass keeps no reference to the cotangent."""
-        self._copy_cotangent(cotangent)
-
-    def _copy_cotangent(self, cotangent: int) -> None:
         with torch.no_grad():
             self.cotangent.copy_(self._content("cotangent", cotangent, self._given_cotangent))
-
-    def compile(self, phase: str) -> None:
-        """PyTorch compiles nothing ahead of a call."""
 
     def inference(self) -> Any:
         """Spikes, without a graph."""
@@ -227,10 +222,6 @@ class Session(backends.Session):
         """The spikes in the result of `forward`."""
         return saved
 
-    def planned_bytes(self, phase: str) -> int:
-        """Never called, because torch's allocator resets its peak. Raises ValueError."""
-        raise ValueError("nothing is compiled ahead")
-
     def static_bytes(self) -> int:
         """Parameters, input and cotangent."""
         return sum(t.numel() * t.element_size() for t in (*self.parameters, self.input, self.cotangent))
@@ -281,14 +272,6 @@ class Session(backends.Session):
         array: NDArray[Any] = _numpy(value)
         return array if self.layout.order.startswith("TB") else array.swapaxes(0, 1)
 
-    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | NetworkParts:
-        """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
-        if not isinstance(problem, Graph):
-            layers = recurrence.split_all(problem.layers(), problem.case.entering)
-            return [Weights(*(each if each is None else self._place(each) for each in layer)) for layer in layers]
-        refuse(problem, variant)
-        return operations.parts(problem, variant, self._place)
-
     def _input(self, which: int) -> NDArray[np.float32]:
         """The numbered input in the library's order; currents in its unit."""
         entering = self.layout.input(self.problem.input(which))
@@ -310,6 +293,19 @@ class Session(backends.Session):
     def _place(self, array: Any) -> torch.Tensor:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""
         return torch.from_numpy(np.asarray(array)).to(self.device, self.dtype, copy=True)
+
+
+def refuse(problem: Problem, variant: Variant) -> None:
+    """Refuse a network that PyTorch does not run in the variant's way. Raises Unsupported."""
+    if problem.case.chunk_steps and variant.way == "cuda-graph":
+        raise Unsupported("a sequence in chunks is not captured in a CUDA graph, so far")
+    if not isinstance(problem, Graph):
+        return
+    operations.check(problem, variant, FORMATS)
+    if variant.way and problem.case.is_fed:
+        raise Unsupported(f"epochs do not run with the way {variant.way}, so far")
+    if variant.way == "compile":
+        operations.require_frozen(problem, "torch.compile")
 
 
 def _part(whole: torch.Tensor, part: Part | None) -> torch.Tensor:

@@ -23,7 +23,8 @@ def table(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
     """A row for each contender with a share, the largest share at the largest size first; no row for a single size."""
     by_work: dict[Case, dict[int, Sequence[Result]]] = {}
     for case, listed in results.items():
-        if NEURONS in case.SIZES and (shared := [each for each in listed if _has_share(each, phase)]):
+        shared = [each for each in listed if (phase, METRIC) in each.summaries and each.verdict != "deviates"]
+        if NEURONS in case.SIZES and shared:
             by_work.setdefault(case.with_(neurons=0), {})[case.as_dict()[NEURONS]] = shared
     by_work = {work: by_size for work, by_size in by_work.items() if len(by_size) > 1}
     sizes = sorted({size for by_size in by_work.values() for size in by_size})
@@ -44,10 +45,6 @@ def table(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
     columns = [name for size in sizes for name in (f"N={size} %", f"N={size} x floor")]
     leaving = [f"N={size} x floor" for size in sizes]
     return Table([*(["work"] if apart else []), "library", *columns], rows, texts=1 + apart, leaving=leaving)
-
-
-def _has_share(result: Result, phase: str) -> bool:
-    return (phase, METRIC) in result.summaries and result.verdict != "deviates"
 
 
 def _share(result: Result | None, phase: str) -> float:

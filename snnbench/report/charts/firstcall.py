@@ -20,10 +20,6 @@ class Cost:
     first_ns: float
     pass_ns: float
 
-    def total_ns(self, passes: int) -> float:
-        """The total time of the first `passes` passes, at least one."""
-        return self.first_ns + (passes - 1) * self.pass_ns
-
 
 def break_even(cost: Cost, base: Cost) -> int | None:
     """The number of passes from which on `cost` is at most `base` in total; None if that never happens.

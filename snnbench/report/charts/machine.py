@@ -27,22 +27,18 @@ def over_time(recording: Recording) -> Chart | None:
     known = [(one, levels[one.cell, one.attempt]) for one in probed]
     drifted = sum(level.drifted for _, level in known)
     names = [name for name in WORDS if any(name in level.probes for _, level in known)]
+    times = [level.all for _, level in known]
     return Chart(
         name="noise-machine",
         title="The machine during the run",
         words=f"The time of fixed work beside each of {counted(len(known), 'cell')}, in the order of the run, over "
-        f"what it usually took: {_extent(known)}.",
+        f"what it usually took: {min(times):.2f} to {max(times):.2f} times as long.",
         specification=style.specification(_draw(known, names), style.PANEL // 2),
         table=_table(known, names),
         note=f"{counted(drifted, 'measurement')} beyond {FACTOR:g} or below {1 / FACTOR:g}: drifted."
         if drifted
         else "",
     )
-
-
-def _extent(known: Sequence[tuple[Record, Level]]) -> str:
-    values = [level.all for _, level in known]
-    return f"{min(values):.2f} to {max(values):.2f} times as long"
 
 
 def _table(known: Sequence[tuple[Record, Level]], names: Sequence[str]) -> Table:

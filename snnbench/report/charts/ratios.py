@@ -38,7 +38,10 @@ def against(overview: Overview, cases: Sequence[Case], axis: str, phase: str, na
     sizes = [wording.size(case, axis) for case in cases]
     letter = cases[0].SIZES[axis][0]
     title = f"{overview.name(cases[0])}: {wording.sizes(cases[0], axis)}".rstrip(": ")
-    cells = [[contender, *(_cell(by_size.get(size)) for size in sizes)] for contender, by_size in by_contender.items()]
+    cells = [
+        [contender, *(f"{by_size[size]:.2f}" if size in by_size else "-" for size in sizes)]
+        for contender, by_size in by_contender.items()
+    ]
     return Chart(
         name=name,
         title=title,
@@ -75,7 +78,3 @@ def _draw(overview: Overview, cases: Sequence[Case], axis: str, rows: list[dict[
         alt.Chart(style.data(rows)).mark_line(strokeWidth=1.5).encode(x, y, color, dash),
         points.encode(x, y, color, shape, tooltip=tips),
     )
-
-
-def _cell(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.2f}"

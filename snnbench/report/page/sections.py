@@ -186,17 +186,14 @@ def times(overview: Overview) -> Section:
         drawn |= {case for axis in cases[0].SIZES for case in wording.swept(cases, axis)}  # in charts of growth
         alone = [case for case in overview.timed(cases) if case not in drawn]
         makers += [partial(dots.at, overview, case, phase) for case in alone]
+    intervals = about_intervals(point for case in overview.cases for point in overview.points(case, phase))
     sentences = [
-        f"One pass of {phase} in ms: the median over trials of each trial's median{_intervals(overview)}. The dotted "
+        f"One pass of {phase} in ms: the median over trials of each trial's median{intervals}. The dotted "
         "line is the floor, below which this machine cannot do the work."
     ]
     if not makers:
         sentences.append("Neurons were not swept, but another size was: the charts are those of growth, below.")
     return Section.of_charts("time", title, sentences, makers)
-
-
-def _intervals(overview: Overview) -> str:
-    return about_intervals(point for case in overview.cases for point in overview.points(case, overview.headline))
 
 
 def memories(overview: Overview) -> Section:

@@ -149,12 +149,13 @@ def document(catalogue: Catalogue) -> dict[str, Any]:
     order = {id(view): place for place, view in enumerate(sorted(known, key=_merit, reverse=True))}
     for view in known:
         results = {each.contender: each for each in catalogue.results_of(view.recording)[view.case]}
+        name = view.recording.name
         floor_ns = next((each.floors_ns.get(view.ranking.phase) for each in results.values()), None)
         shown.append(
             {
                 "of": [number_of(word) for word in view.choices],
                 "title": [number_of(word) for word in view.title],
-                "in": [number_of(word) for word in _recorded(view.recording)],
+                "in": [number_of(word) for word in (name, measured(view.recording), file_name(name))],
                 "about": number_of(wording.heading(view.case)),
                 "floor": _short(floor_ns / MS) if floor_ns else None,
                 "rows": [[number_of(entry.contender), *_row(view, entry, results)] for entry in view.ranking.entries],
@@ -163,7 +164,7 @@ def document(catalogue: Catalogue) -> dict[str, Any]:
                     for name, reason in view.ranking.apart
                 ],
                 "pairs": "".join(str(WORDS.index(word)) for word, *_ in view.differences),
-                "ends": [_end(end) for _, *ends in view.differences for end in ends],
+                "ends": [end and float(f"{end:.3g}") for _, *ends in view.differences for end in ends],
                 "tested": view.is_tested,
                 "place": order[id(view)],
             }
@@ -179,11 +180,6 @@ def document(catalogue: Catalogue) -> dict[str, Any]:
     }
 
 
-def _recorded(recording: Recording) -> tuple[str, ...]:
-    """The name of a recording, its day and the name of its page."""
-    return recording.name, measured(recording), file_name(recording.name)
-
-
 def _sign(result: Result, reason: str) -> str:
     """The sign of a contender without a place."""
     if result.verdict == "deviates":
@@ -191,10 +187,6 @@ def _sign(result: Result, reason: str) -> str:
     if reason.startswith("failed: incorrect"):
         return SIGNS["incorrect"]
     return SIGNS["failed" if result.failure else "unsupported"]
-
-
-def _end(end: float | None) -> float | None:
-    return None if end is None else float(f"{end:.3g}")
 
 
 def _row(view: View, entry: Entry, results: dict[str, Result]) -> Iterator[Any]:

@@ -21,8 +21,7 @@ from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed
 from snnbench.report.site.cell_page import cell
 from snnbench.report.site.library_page import library
 from snnbench.report.site.page import Page
-from snnbench.report.site.question_page import question
-from snnbench.report.site.questions_page import questions, results
+from snnbench.report.site.questions import question, questions, results
 
 HOME = "snnbench"
 File = tuple[str, bytes]

@@ -61,7 +61,8 @@ def sentences(known: Sequence[Place]) -> str:
     phase = PHASES[known[0].view.ranking.phase]
     tested = [place for place in known if place.is_tested]
     if not tested:
-        why = "of a single trial each" if _single(known) else "of single trials and of trials that others disturbed"
+        are_single = all(each.side.summary.count == 1 for place in known for each in place.view.ranking.entries)
+        why = "of a single trial each" if are_single else "of single trials and of trials that others disturbed"
         return f"In {phase}, {why}, {_behind(known)}, which no test confirms.{_extremes(known)}"
     behind = [place for place in tested if not place.leads]
     count = len(tested) - len(behind)
@@ -72,10 +73,6 @@ def sentences(known: Sequence[Place]) -> str:
         return f"In {phase} {_behind(behind)}.{_extremes(behind)}"
     lead = f"no other contender is shown to be faster in {count} of {counted(len(tested), 'case')}"
     return f"In {phase} {lead}. In the rest {_behind(behind)}.{_extremes(behind)}"
-
-
-def _single(known: Sequence[Place]) -> bool:
-    return all(entry.side.summary.count == 1 for place in known for entry in place.view.ranking.entries)
 
 
 def _behind(known: Sequence[Place]) -> str:

@@ -96,7 +96,7 @@ def to_json(comparisons: Comparisons, failing: Collection[str] = ()) -> str:
         "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha")},
         "counts": comparisons.counts,
         "comparisons": [
-            _values(comparison) | {"case": {"key": comparison.case.key, **_fields(comparison)}}
+            _values(comparison) | {"case": {"key": comparison.case.key, **comparison.case.as_dict()}}
             for comparison in comparisons.each
         ],
     }
@@ -201,10 +201,6 @@ def changes_of(comparisons: Comparisons) -> tuple[str, Table]:
 
 def _shown(side: Side | None, metric: str) -> str:
     return quantity(side.summary.median, METRICS[metric]) if side else "-"
-
-
-def _fields(comparison: Comparison) -> dict[str, Any]:
-    return comparison.case.as_dict()
 
 
 def _values(comparison: Comparison) -> dict[str, Any]:

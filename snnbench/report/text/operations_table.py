@@ -101,11 +101,9 @@ def _cell(key: str, value: Any, case: Case) -> str:
         return f"{value} of {case.batch}"
     if key == "footprint_bytes":
         return quantity(value, "bytes")
-    return _share(value) if key.endswith("sparsity") else amount(value)
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    if key.endswith("sparsity") and value is not None:
+        return f"{value:.4f}"
+    return amount(value)
 
 
 def _values(counts: Counts) -> dict[str, Any]:

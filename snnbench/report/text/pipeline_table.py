@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from snnbench.analysis.pipeline_model import PipelineTimes
-from snnbench.analysis.pipelines import pipelines
+from snnbench.analysis.pipelines import PipelineTimes, pipelines
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 from snnbench.report.overview import Overview
@@ -16,7 +15,7 @@ LOWER_BOUNDS = (
     "of devices. The other adds the time in which the pipeline fills, with the default number of blocks. Both leave "
     "out the time of messages, which was not measured, so they are lower bounds."
 )
-"""What both models are; the equations are in analysis/pipeline_model.py."""
+"""What both models are; the equations are in analysis/pipelines.py."""
 
 
 MODELS = ("paper's model", "with the fill")

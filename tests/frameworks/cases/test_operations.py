@@ -16,17 +16,15 @@ from snnbench.backends.torch.operations import _module
 from snnbench.cases.operations import (
     Attention,
     Average,
-    Convolution,
     Flatten,
     Linear,
-    MaximumPool,
     Neurons,
     Normalisation,
     Operation,
     Scaling,
     Sum,
-    WindowSum,
 )
+from snnbench.cases.windows import Convolution, MaximumPool, WindowSum
 
 F = torch.nn.functional
 IMAGES, CHANNELS, SIDE = 6, 5, 9

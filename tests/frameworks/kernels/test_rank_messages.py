@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from snnbench.analysis.pipeline_model import pipeline_times
+from snnbench.analysis.pipelines import pipeline_times
 from snnbench.kernels import pipeline, ranks
 from snnbench.kernels.passes import Layer
 from snnbench.kernels.ranks import temporal_lif

@@ -15,8 +15,9 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import operations
 from snnbench.backends.torch import Backend
 from snnbench.backends.torch import operations as modules
-from snnbench.cases.operations import Convolution, Neurons
+from snnbench.cases.operations import Neurons
 from snnbench.cases.outcome import Outcome
+from snnbench.cases.windows import Convolution
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording import schema
 from snnbench.worker import floor

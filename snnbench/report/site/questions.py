@@ -1,14 +1,62 @@
-"""The page of questions, and the page of every result."""
+"""The pages of questions: one for each question, the page that lists them, and the page of every result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from snnbench.report import wording
+from snnbench.recording.reading import Recording
+from snnbench.report import answer, wording
+from snnbench.report.overview import find
+from snnbench.report.page import sections
 from snnbench.report.page.citation import measured
 from snnbench.report.section import Section, Table
-from snnbench.report.site import tables
+from snnbench.report.site import published, tables
 from snnbench.report.site.catalogue import Catalogue, Entry, asks, file_name
 from snnbench.report.site.page import Page, files, neuron
-from snnbench.report.site.question_page import address_of
+
+
+def address_of(name: str) -> str:
+    """The address of a question's page in the site, without `.html`."""
+    return f"questions/{file_name(name)}"
+
+
+def question(catalogue: Catalogue, name: str) -> Page:
+    """For each machine its newest answer and charts, beside what was published; then all recordings of the question."""
+    recordings = catalogue.by_question[name]
+    newest = [each for each in recordings if each in catalogue.latest]
+    there = published.load(name)
+    parts = [_asks(recordings[0])]
+    for number, each in enumerate(newest, start=1):
+        parts += _on_machine(each, number)
+        if there:
+            parts += published.sections(there, each, catalogue.results_of(each), f"published-{number}")
+    return Page(address_of(name), name, [*parts, _recordings(recordings)])
+
+
+def _asks(recording: Recording) -> Section:
+    analysis = str(recording.resolved.get("analysis", "")).strip()
+    folded = [("What this config asks", analysis)] if analysis else []
+    return Section("question", "The question", [asks(recording)], folded=folded)
+
+
+def _on_machine(recording: Recording, number: int) -> Iterator[Section]:
+    """The answer of a recording and its times, as its own page shows them."""
+    overview = find(recording)
+    title = f"{wording.model(recording)}, {measured(recording)}"
+    yield replace(sections.headline(overview), name=f"answer-{number}", title=title)
+    times = sections.times(overview)
+    charts = [replace(chart, name=f"recording-{number}-{chart.name}") for chart in times.charts]
+    yield replace(times, name=f"time-{number}", charts=charts)
+
+
+def _recordings(recordings: Sequence[Recording]) -> Section:
+    rows = [
+        [each.name, wording.model(each), measured(each), each.version or "-", answer.coverage(each)]
+        for each in recordings
+    ]
+    targets = [f"../recordings/{file_name(each.name)}.html" for each in recordings]
+    columns = ["recording", "machine", "day", "snnbench", "cells"]
+    return Section("recordings", "Recordings", tables=[Table(columns, rows, texts=len(columns), targets=targets)])
+
 
 TITLE = "Questions, answers and recordings"
 SCHEMAS = (("schema of records", "schemas/record.json"), ("schema of tidy data", "schemas/tidy.json"))
