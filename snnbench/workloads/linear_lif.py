@@ -212,15 +212,13 @@ class Problem(problem.Stack):
         return [(np.float32(self.drive) * weight, np.float32(self.drive) * bias) for weight, bias in layers]
 
     def _input(self, which: int) -> Array:
-        shape, rate, is_dense = self.case.input_shape, self.case.input_rate, self.case.input_kind == "gaussian"
-        amplitude = generator(self.case, "amplitude", which).standard_normal if is_dense else None
-        if amplitude and rate >= 1:
+        case, shape = self.case, self.case.input_shape
+        amplitude = generator(case, "amplitude", which).standard_normal
+        if case.input_kind == "gaussian" and case.input_rate >= 1:
             return amplitude(shape, dtype=np.float32)
-        chance = generator(self.case, "input", which).random(shape, dtype=np.float32)
-        spikes = np.less(chance, rate, out=chance)
-        if amplitude:
-            spikes *= amplitude(shape, dtype=np.float32)
-        return spikes
+        chance = generator(case, "input", which).random(shape, dtype=np.float32)
+        spikes = np.less(chance, case.input_rate, out=chance)
+        return spikes if case.input_kind == "spikes" else spikes * amplitude(shape, dtype=np.float32)
 
 
 def exams(case: Stack, drive: float | None = None) -> list[Problem]:
