@@ -7,7 +7,7 @@ from snnbench.cases.outcome import Outcome
 from snnbench.plan.cell import Cell
 from snnbench.worker.messages import EXCHANGES
 
-FAR_BEHIND = 10.0
+FAR_BEHIND = 5.0
 """A contender of a race that takes so many times as long as the fastest so far needs no further passes."""
 
 
