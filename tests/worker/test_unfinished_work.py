@@ -1,41 +1,40 @@
 """Tests of the wait for spinning threads."""
 
-import threading
-import time
-
 import pytest
 
 from snnbench.worker import unfinished_work
 
-pytestmark = pytest.mark.quiet
-
 MS = 1_000_000
 
 
-def spin(seconds: float) -> None:
-    ends = time.perf_counter() + seconds
-    while time.perf_counter() < ends:
-        pass
+class SimulatedProcess:
+    """A clock, and the CPU time of a process whose threads spin until `spins_until_ns`."""
+
+    def __init__(self, spins_until_ns: int) -> None:
+        self.now = 0
+        self.spins_until_ns = spins_until_ns
+
+    def cpu(self) -> int:
+        return min(self.now, self.spins_until_ns)
+
+    def clock(self) -> int:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += int(seconds * 1e9)
+
+    def settle(self) -> None:
+        unfinished_work.settle(self.cpu, self.clock, self.sleep)
 
 
-def test_idle_process_is_settled_at_once() -> None:
-    started = time.perf_counter()
-    unfinished_work.settle()
-    assert time.perf_counter() - started < unfinished_work.LONGEST_NS / 1e9
-
-
-def test_settle_waits_for_a_spinning_thread() -> None:
-    thread = threading.Thread(target=spin, args=(0.05,))
-    thread.start()
-    unfinished_work.settle()
-    assert not thread.is_alive()
+@pytest.mark.parametrize("spins_for_ms", [0, 1, 50, 199])
+def test_settle_ends_one_slice_after_the_spinning(spins_for_ms: int) -> None:
+    process = SimulatedProcess(spins_for_ms * MS)
+    process.settle()
+    assert process.now == spins_for_ms * MS + unfinished_work.SLICE_NS
 
 
 def test_settle_gives_up_on_endless_spinning() -> None:
-    now = [0]
-
-    def sleep(seconds: float) -> None:
-        now[0] += int(seconds * 1e9)
-
-    unfinished_work.settle(lambda: now[0], lambda: now[0], sleep)
-    assert now[0] == unfinished_work.LONGEST_NS
+    process = SimulatedProcess(1_000 * MS)
+    process.settle()
+    assert process.now == unfinished_work.LONGEST_NS
