@@ -6,10 +6,13 @@ import re
 import signal
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from snnbench.cases.outcome import Outcome, failed
 from snnbench.environments.interpreters import Interpreter
+from snnbench.files import home
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell
 from snnbench.recording import schema
@@ -67,14 +70,17 @@ def record_of(
     card: Card | None = None,
 ) -> Record:
     """The record of a cell with this outcome, or with the outcome of its worker."""
-    ending = end if isinstance(end, Ending) else None
-    outcome = outcome_of(end, run.protocol.timeout_seconds) if isinstance(end, Ending) else end
+    setup = run.setups[cell.side]
+    adapter, interpreter = setup.adapters[cell.library], setup.interpreter(cell.contender, cell.case)
+    if isinstance(end, Ending):
+        ending = end = replace(end, log=_shareable(end.log, adapter.path))
+        outcome = outcome_of(end, run.protocol.timeout_seconds)
+    else:
+        ending, outcome = None, end
     reply = (ending.reply if ending and outcome.kind != "lost" else None) or Reply()
     held = reply if outcome.measured else Reply()
     reply.settings |= {"card": card.name} if card and ending else {}
     flags = raised(held.phases, held.memory, reply.settings, cell.case.threads, observed)
-    setup = run.setups[cell.side]
-    adapter, interpreter = setup.adapters[cell.library], setup.interpreter(cell.contender, cell.case)
     reply.settings |= {"variables": dict(setup.variables)} if setup.variables else {}
     return Record(
         cell=key,
@@ -101,6 +107,14 @@ def record_of(
         wall_s=round(ending.wall_s, 3) if ending and outcome.measured else None,
         log=ending.log if ending and outcome.status == "failed" else "",
     )
+
+
+def _shareable(log: str, adapter: Path) -> str:
+    """A log without the names of this user's folders: others read recordings."""
+    names = {str(adapter.parent): "adapters", str(home()): "~/.cache/snnbench", str(Path.home()): "~"}
+    for folder in sorted(names, key=len, reverse=True):  # one may hold another
+        log = log.replace(f"{folder}/", f"{names[folder]}/")
+    return log
 
 
 def _version(interpreter: Interpreter, distribution: str) -> str | None:

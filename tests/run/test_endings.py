@@ -3,10 +3,12 @@
 import json
 import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+from snnbench import files
 from snnbench.cases.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, Outcome, SkipKind, Verdict
 from snnbench.plan.cell import Cell
 from snnbench.recording.flags import raised
@@ -236,6 +238,17 @@ def test_record_has_the_reply_and_the_version_of_the_environment(bench: Bench) -
     record = recorded(bench, Ending(reply, 0, False, "a log", 1.23456))
     assert (record.cell, record.library, record.outcome, record.version) == ("key", "a", MEASURED, "0.0")
     assert (record.settings, record.wall_s, record.log) == ({"version": "99"}, 1.235, "")
+
+
+def test_log_names_no_folder_of_the_user(bench: Bench) -> None:
+    bench.add("a")
+    kept, adapters = files.home(), bench.setup().setups[""].adapters["a"].path.parent
+    log = f'"{adapters}/a.py", "{kept}/envs/1/torch.py", "{Path.home()}/b.py"\nError: {kept}/kernels'
+    record = recorded(bench, ended(status=1, log=log))
+    assert (
+        record.log == '"adapters/a.py", "~/.cache/snnbench/envs/1/torch.py", "~/b.py"\nError: ~/.cache/snnbench/kernels'
+    )
+    assert record.outcome.reason == "exit status 1: Error: ~/.cache/snnbench/kernels"
 
 
 def test_record_of_a_cell_without_a_worker_has_its_outcome_alone(bench: Bench) -> None:
