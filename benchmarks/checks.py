@@ -8,8 +8,9 @@ inputs, cotangents and weights. `fresh` is the added cost of six fresh passes of
 another order or drawn anew, and the comparison of their answers. The passes that give the answers are not timed: `pass`
 is a training pass of the yardstick. Every size runs in its own process.
 
-With --on-card the answers stay where a card would hold them, and the card would scan them, so only the host's part is
-timed. `draw` is that of the weight and of four contents, and `check` compares the answers to them in the phase train.
+With --on-card only the host's part is timed: another process computes and holds the answers, as a card would, and
+nobody scans them. `draw` is that of the weight and of four contents, and `check` compares the answers to them in the
+phase train. The peak on the host includes the pages of answers that the checks read.
 
 With --recorded the scan of a card and the reference in NumPy judge an answer to each case on a CPU of the recordings in
 results/ that a scan knows, both of all neurons and samples.
@@ -23,7 +24,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.outcome import show
@@ -122,7 +125,6 @@ def measure_on_card(neurons: int, steps: int, threads: int) -> list[str]:
     from snnbench.backends.torch.arrays import Arrays
     from snnbench.cases.answer import Answer, Held
     from snnbench.cases.rule import rule_of
-    from snnbench.kernels import linear_lif, reuse_memory
     from snnbench.proof.fresh import DRAWN, Contents
     from snnbench.proof.scan import Scan, Scanner
     from snnbench.proof.spotcheck import SpotCheck
@@ -137,33 +139,50 @@ def measure_on_card(neurons: int, steps: int, threads: int) -> list[str]:
             return Scan(neurons, np.zeros((case.batch, len(neurons)), bool), 0, 0.1 * inputs.size, {})
 
     torch.set_num_threads(threads)
-    reuse_memory()
     case = replace(CASE, neurons=neurons, time_steps=steps, threads=threads)
     problem, arrays = Problem(case), Arrays(torch.device("cpu"))
     contents = Contents(problem, seed=1, first=1 << 16)
     draw_s = check_s = 0.0
 
-    for number in [0, *(content.number for content in contents.next(DRAWN))]:
-        started = time.perf_counter()
-        problem.draw([number])
-        draw_s += time.perf_counter() - started
-        entering, cotangent = problem.input(number), problem.cotangent(number)
-        weight, bias = (torch.from_numpy(array).requires_grad_() for array in problem.layers()[0])
-        started = time.perf_counter()
-        x = torch.from_numpy(entering).requires_grad_()
-        spikes = linear_lif(x, weight, bias, beta=case.beta, threshold=case.threshold)
-        by = torch.autograd.grad(spikes, [x, weight, bias], torch.from_numpy(cotangent))
-        pass_s = time.perf_counter() - started
-        answer = Answer(spikes.detach(), [by[1]], [by[2]], by[0]).each(lambda tensor: Held(tensor, arrays))
-        started = time.perf_counter()
-        scanner = OnCard(arrays, case, rule_of(case), problem.layers()[0])
-        finding = SpotCheck(problem, number, scanner=scanner).check(answer)
-        check_s += time.perf_counter() - started
-        assert finding.correct, finding.message
-        if number:
-            problem.forget(number)
+    with TemporaryDirectory() as folder:
+        for number in [0, *(content.number for content in contents.next(DRAWN))]:
+            with get_context("spawn").Pool(1) as others:
+                pass_s = others.apply(write_answer, (case, number, Path(folder)))
+            started = time.perf_counter()
+            problem.draw([number])
+            draw_s += time.perf_counter() - started
+            spikes, *by = (torch.from_numpy(np.load(Path(folder) / f"{each}.npy", mmap_mode="r+")) for each in range(4))
+            answer = Answer(spikes, [by[1]], [by[2]], by[0]).each(lambda tensor: Held(tensor, arrays))
+            started = time.perf_counter()
+            scanner = OnCard(arrays, case, rule_of(case), problem.layers()[0])
+            finding = SpotCheck(problem, number, scanner=scanner).check(answer)
+            check_s += time.perf_counter() - started
+            assert finding.correct, finding.message
+            if number:
+                problem.forget(number)
     peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return [*(f"{each:.2f}" for each in (draw_s, check_s, pass_s)), f"{peak_gib:.1f}"]
+
+
+def write_answer(case: Any, number: int, folder: Path) -> float:
+    """Save spikes and gradients of a training pass of the yardstick as 0.npy to 3.npy. Returns the seconds it took."""
+    import numpy as np
+    import torch
+
+    from snnbench.kernels import linear_lif
+    from snnbench.workloads.linear_lif import Problem
+
+    torch.set_num_threads(case.threads)
+    problem = Problem(case)
+    problem.draw([number])
+    tensors = [torch.from_numpy(array).requires_grad_() for array in (problem.input(number), *problem.layers()[0])]
+    started = time.perf_counter()
+    spikes = linear_lif(*tensors, beta=case.beta, threshold=case.threshold)
+    gradients = torch.autograd.grad(spikes, tensors, torch.from_numpy(problem.cotangent(number)))
+    pass_s = time.perf_counter() - started
+    for place, tensor in enumerate((spikes.detach(), *gradients)):
+        np.save(folder / f"{place}.npy", tensor.numpy())
+    return pass_s
 
 
 def compare_references() -> None:
