@@ -6,7 +6,7 @@ import numpy as np
 
 from snnbench.cases.case import Case
 from snnbench.cases.operations import Linear
-from snnbench.cases.problem import Array, generator
+from snnbench.cases.problem import Array, gaussian, generator
 from snnbench.cases.windows import Convolution
 from snnbench.workloads import models
 
@@ -17,10 +17,7 @@ def normal(case: Case, model: models.Model) -> dict[str, list[Array]]:
     """Kernels whose sums have the counted variance, and normalisations that make it SPREAD thresholds squared."""
     drawn: dict[str, list[Array]] = {}
     for number, operation in enumerate(model.operations):
-        normal = [
-            generator(case, name, number).standard_normal(shape, dtype=np.float32)
-            for name, shape in operation.parameters.items()
-        ]
+        normal = [gaussian(case, name, number, shape) for name, shape in operation.parameters.items()]
         if not normal:
             continue
         if operation.name in model.shares:

@@ -26,7 +26,7 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.case import Count
 from snnbench.cases.operations import Operation
-from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, gaussian, generator
 
 NAME = "lif"
 PARAMETERS: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class Problem(problem.Problem):
         if self.exact:
             sixteenths = generator(self.case, "exam", which).integers(*EXAM_SIXTEENTHS, size=shape)
             return np.divide(sixteenths, 16, dtype=np.float32)
-        currents = generator(self.case, "current", which).standard_normal(shape, dtype=np.float32)
+        currents = gaussian(self.case, "current", which, shape)
         currents *= np.float32(CURRENT_SCALE * self.case.threshold * self.drive)
         return currents
 

@@ -33,7 +33,7 @@ from snnbench.adapter.loading import neuron_of
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.case import HALVES, Count, CountOrNone, Rate
-from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, generator
+from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, gaussian, generator, uniform
 
 NAME = "linear_lif"
 PARAMETERS: tuple[str, ...] = ("weight", "bias")
@@ -213,12 +213,11 @@ class Problem(problem.Stack):
 
     def _input(self, which: int) -> Array:
         case, shape = self.case, self.case.input_shape
-        amplitude = generator(case, "amplitude", which).standard_normal
         if case.input_kind == "gaussian" and case.input_rate >= 1:
-            return amplitude(shape, dtype=np.float32)
-        chance = generator(case, "input", which).random(shape, dtype=np.float32)
+            return gaussian(case, "amplitude", which, shape)
+        chance = uniform(case, "input", which, shape)
         spikes = np.less(chance, case.input_rate, out=chance)
-        return spikes if case.input_kind == "spikes" else spikes * amplitude(shape, dtype=np.float32)
+        return spikes if case.input_kind == "spikes" else spikes * gaussian(case, "amplitude", which, shape)
 
 
 def exams(case: Stack, drive: float | None = None) -> list[Problem]:
@@ -358,7 +357,7 @@ def operands(case: Stack, rows: int) -> dict[str, tuple[Array, Array, Array]]:
 
     Devices draw less power for zeros. Drawing a whole operand may take longer than multiplying it.
     """
-    random, found = np.random.Generator(np.random.Philox(case.seed)), dict[str, tuple[Array, Array, Array]]()
+    random, found = generator(case, "operands", 0), dict[str, tuple[Array, Array, Array]]()
     for prefix, (_, entering, leaving) in _sizes(case).items():
         x = (random.random((rows, entering), np.float32) < case.input_rate).astype(np.float32)
         cotangent = random.standard_normal((rows, leaving), np.float32)
@@ -370,12 +369,12 @@ def operands(case: Stack, rows: int) -> dict[str, tuple[Array, Array, Array]]:
 
 
 def _normal(case: Stack, number: int) -> Layer:
-    random, (entering, leaving) = generator(case, "weight", number), case.layer_widths[number : number + 2]
-    weight = random.standard_normal((leaving, entering), dtype=np.float32)
+    entering, leaving = case.layer_widths[number : number + 2]
+    weight = gaussian(case, "weight", number, (leaving, entering))
     weight *= np.float32(WEIGHT_SCALE / (case.input_rate * entering) ** 0.5)
-    bias = np.float32(BIAS_SCALE) * random.standard_normal(leaving, dtype=np.float32)
+    bias = np.float32(BIAS_SCALE) * gaussian(case, "bias", number, (leaving,))
     if case.recurrent_layers[number]:
-        own = generator(case, "recurrent", number).standard_normal((leaving, leaving), dtype=np.float32)
+        own = gaussian(case, "recurrent", number, (leaving, leaving))
         own *= np.float32(RECURRENT_SCALE / (RECURRENT_RATE * leaving) ** 0.5)
         weight = np.concatenate([weight, own], axis=1)
     return weight, bias

@@ -231,7 +231,7 @@ def static_values(case: Case) -> int:
 
 def operands(case: Case, rows: int) -> dict[str, tuple[Array, Array, Array]]:
     """So many `rows` of the input, the cotangent and the weight of a product between hidden layers."""
-    random = np.random.Generator(np.random.Philox(case.seed))
+    random = generator(case, "operands", 0)
     pattern = (rows, case.width)
     spikes = (random.random(pattern, np.float32) < perceptron.RATE).astype(np.float32)
     numbers = random.standard_normal(pattern, np.float32)

@@ -30,7 +30,7 @@ from snnbench.cases import case, problem
 from snnbench.cases.case import Count, Rate
 from snnbench.cases.density import densities
 from snnbench.cases.operations import INPUT, Operation
-from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, uniform
 from snnbench.cases.windows import Convolution
 from snnbench.workloads import initialisation, lif, models
 
@@ -130,7 +130,7 @@ class Problem(problem.Graph):
     def _input(self, which: int) -> Array:
         channels, side, _ = IMAGES[self.case.image]
         shape = (self.case.time_steps, self.case.batch, channels, side, side)
-        chance = generator(self.case, "input", which).random(shape, dtype=np.float32)
+        chance = uniform(self.case, "input", which, shape)
         return np.less(chance, self.case.input_rate, out=chance)
 
 

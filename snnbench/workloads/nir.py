@@ -29,7 +29,7 @@ from snnbench.cases import case, network_reference, problem
 from snnbench.cases.case import HALVES, Bounds, File, Rate
 from snnbench.cases.density import densities
 from snnbench.cases.operations import INPUT, Integrator, Linear, Neurons, Operation
-from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator, uniform
 from snnbench.cases.windows import Convolution
 from snnbench.workloads import graph_exam, graphs, lif
 
@@ -173,7 +173,7 @@ class Problem(problem.Graph):
 
     def _input(self, which: int) -> Array:
         shape = (self.case.time_steps, self.case.batch, *self.case.whole.input_shape)
-        chance = generator(self.case, "input", which).random(shape, dtype=np.float32)
+        chance = uniform(self.case, "input", which, shape)
         spikes = np.less(chance, EXAM_RATE if self.exact else self.case.input_rate, out=chance)
         return spikes if self.exact else spikes * np.float32(self.case.amplitude)
 
@@ -285,7 +285,7 @@ def convolutions(case: Case) -> dict[str, tuple[Convolution, tuple[int, ...]]]:
 
 def operands(case: Case, rows: int) -> dict[str, tuple[Array, Array, Array]]:
     """So many random `rows` of the input, the cotangent and the weight of each kind of product."""
-    random, operands_of = np.random.Generator(np.random.Philox(case.seed)), dict[str, tuple[Array, Array, Array]]()
+    random, operands_of = generator(case, "operands", 0), dict[str, tuple[Array, Array, Array]]()
     for operation, kind, _ in _multiplying(case):
         if isinstance(operation, Linear):
             spikes = (random.random((rows, operation.inputs), np.float32) < case.input_rate).astype(np.float32)

@@ -13,7 +13,7 @@ import numpy as np
 
 from snnbench.cases.case import Case
 from snnbench.cases.operations import INPUT, Linear, Neurons, Operation
-from snnbench.cases.problem import Array, generator
+from snnbench.cases.problem import Array, gaussian, generator
 
 SPREAD = 1.5
 """Standard deviation of a current, in thresholds."""
@@ -46,10 +46,7 @@ def normal(case: Case, parts: tuple[Operation, ...], mean_square: float) -> dict
     for number, operation in enumerate(parts):
         if not isinstance(operation, Linear):
             continue
-        weight, bias = (
-            generator(case, name, number).standard_normal(shape, dtype=np.float32)
-            for name, shape in operation.parameters.items()
-        )
+        weight, bias = (gaussian(case, name, number, shape) for name, shape in operation.parameters.items())
         entering = mean_square if operation.of == (INPUT,) else RATE
         size = spread / (operation.inputs * entering) ** 0.5
         if operation is parts[-1]:

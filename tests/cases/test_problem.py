@@ -1,11 +1,13 @@
 """Tests of inputs, weights and cotangents: made from the seed, and the same for every library."""
 
 import hashlib
+import os
 from typing import Any
 
 import numpy as np
 import pytest
 
+from snnbench.cases import problem
 from snnbench.cases.problem import EXAM_SHAPE, REVERSED
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import round_to
@@ -51,8 +53,16 @@ def test_another_size_or_seed_is_another_problem(change: dict[str, Any]) -> None
 
 
 def test_problem_is_the_same_with_every_machine_and_numpy() -> None:
-    assert fingerprint(Problem(CASE)) == "3644c12f5bc51a4b"
-    assert fingerprint(exam_problem(CASE, 2)) == "a0dd2013490d56b4"
+    assert fingerprint(Problem(CASE)) == "d08c329ffd493788"
+    assert fingerprint(exam_problem(CASE, 2)) == "227f6088f91993cd"
+
+
+def test_large_array_is_drawn_in_blocks_that_differ_and_do_not_depend_on_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problem, "BLOCK", 1000)
+    drawn = problem.gaussian(CASE, "weight", 0, (7, 500))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    assert np.array_equal(drawn, problem.gaussian(CASE, "weight", 0, (7, 500)))
+    assert len(np.unique(drawn)) > 0.99 * drawn.size
 
 
 def test_every_array_is_a_separate_float32_array() -> None:
