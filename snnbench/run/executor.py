@@ -118,7 +118,7 @@ NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
 RELAYED_PER_CPU = 2
 """Workers that prepare at once, for each CPU: with one, a core idles at the end; with four, threads wait for theirs."""
-MOST_RELAYED = 8
+MOST_RELAYED = 16
 """The most workers that prepare at once: an interrupted run loses their work."""
 RELAYED_TIMES = 32
 """The least bytes of all workers that work at once must fit into the memory so often, because a library may need many
