@@ -5,8 +5,9 @@ as "all are exact", are required of it here.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from statistics import median, quantiles
 
-from recordings import benchmark, exact, newest, recording, require, results, time_ns
+from recordings import RESULTS, benchmark, exact, newest, recording, require, results, time_ns
 
 from snnbench.analysis import race
 from snnbench.analysis.epochs import Epoch, epochs
@@ -28,6 +29,7 @@ from snnbench.report.site import published
 from snnbench.report.text import exchange_table, recording_tables
 from snnbench.report.text.markdown import markdown, table
 from snnbench.worker import contention, timed_phase
+from snnbench.worker.durations import median_ns
 from snnbench.worker.floor import LARGEST_SPREAD, SMALLEST_SPREAD
 
 Known = Mapping[tuple[Case, str], Result]
@@ -311,6 +313,17 @@ def races() -> dict[str, str]:
     }
 
 
+def first_calls() -> dict[str, str]:
+    """First calls in all recordings, as multiples of the median pass, of passes on a CPU that take over a second."""
+    ratios = []
+    for path in sorted(RESULTS.glob("*/records.jsonl")):
+        for record in recording(path.parent.name).records:
+            for phase, timing in record.phases.items() if record.case.device == "cpu" else ():
+                if phase in ("inference", "forward", "backward", "train") and (pass_ns := median_ns(timing)) > 1e9:
+                    ratios.append(timing["first_call_ns"] / pass_ns)
+    return {"count": str(len(ratios)), "median": f"{median(ratios):.2f}", "high": f"{quantiles(ratios, n=20)[-1]:.2f}"}
+
+
 def constant() -> dict[str, str]:
     """Rules of snnbench itself, with their units."""
     return {
@@ -350,5 +363,5 @@ SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
         neuron_share,
         nir,
     ),
-    *(quick, report, errors, steps, races, constant),
+    *(quick, report, errors, steps, races, first_calls, constant),
 )

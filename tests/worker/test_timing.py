@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.worker.timing import Budget, Phase, Renewal, Timing, keep_busy, measure
+from snnbench.worker.timing import FIRST_CALL_NS, Budget, Phase, Renewal, Timing, keep_busy, measure
 
 BUDGET = Budget(warmup_passes=2, repetitions=4, min_repetition_ns=1, max_phase_ns=10**12)
 MS = 1_000_000
@@ -253,18 +253,38 @@ ENOUGH = replace(BUDGET, enough_ns=90 * MS)
 
 
 def test_pass_that_is_too_slow_to_matter_is_measured_once_on_new_content() -> None:
-    bench = Bench(first_ns=5000 * MS, pass_ns=100 * MS)
+    bench = Bench(first_ns=500 * MS, pass_ns=100 * MS)
     timing, outputs = bench.measure(ENOUGH)
     once = [100 * MS]
-    assert timing == Timing(first_call_ns=5000 * MS, repetitions_ns=once, fresh_ns=once, enough_ns=90 * MS)
-    assert (outputs, bench.runs, len(bench.answers)) == (None, 2, 1)
-    assert [event for event in bench.events if event in ("ordered", "compared")] == ["ordered", "compared"]
+    assert timing == Timing(first_call_ns=500 * MS, repetitions_ns=once, fresh_ns=once, enough_ns=90 * MS)
+    assert (outputs, bench.runs, bench.answers[-1]) == (None, 2, ("output", 2, None))
+    assert [event for event in bench.events if event in ("ordered", "compared")] == ["ordered", "ordered", "compared"]
+
+
+@pytest.mark.parametrize(("busy_ns", "runs"), [(0, 1), (1, 2)], ids=["CPU", "card"])
+def test_first_call_that_is_far_too_slow_is_the_only_pass_on_a_cpu(busy_ns: int, runs: int) -> None:
+    bench = Bench(pass_ns=90 * MS + FIRST_CALL_NS + 1)
+    found, outputs = bench.measure(replace(ENOUGH, busy_ns=busy_ns))
+    once = [bench.pass_ns]
+    assert found == Timing(first_call_ns=bench.pass_ns, repetitions_ns=once, fresh_ns=once, enough_ns=90 * MS)
+    assert (outputs, bench.runs, bench.events.count("compared")) == (None, runs, 1)
+
+
+def test_first_call_that_compiles_does_not_decide() -> None:
+    bench = Bench(first_ns=5000 * MS, pass_ns=100 * MS)
+
+    def run(prepared: Any) -> Any:
+        bench.compiled = 1
+        return bench.run(prepared)
+
+    found, _ = measure(replace(bench.phase(), run=run), ENOUGH, bench.renewal, bench.clock)
+    assert (found.first_call_ns, found.repetitions_ns) == (5000 * MS, [100 * MS])
 
 
 def test_slow_first_call_alone_leaves_nothing_out() -> None:
-    bench = Bench(first_ns=5000 * MS, pass_ns=80 * MS)
+    bench = Bench(first_ns=500 * MS, pass_ns=80 * MS)
     quick, _ = bench.measure(replace(ENOUGH, min_repetition_ns=500 * MS))
-    assert (quick.passes, bench.events.count("loaded"), bench.events.count("reloaded")) == (7, 1, 1)
+    assert (quick.passes, bench.events.count("loaded"), bench.events.count("reloaded")) == (7, 2, 1)
     assert bench.events.index("loaded") < bench.events.index("reloaded"), "repetitions are on content 0"
     assert (quick.warmup_ns, len(quick.repetitions_ns), quick.enough_ns) == ([80 * MS] * 2, 4, 0)
     usual, _ = Bench(first_ns=80 * MS, pass_ns=100 * MS).measure(ENOUGH)
