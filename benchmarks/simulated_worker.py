@@ -65,11 +65,11 @@ def reply(request: Request, loaded: Loaded, instructions: Any, turns: Any, relay
     parts = [part for part in parts_of(request, contender) if part["name"] != IMPORT]
     early = [part for part in parts if part.get("early")]
     if relay and not relay.uses_card:
-        relay.wait()
+        relay.wait(request)
     for part in early:
         sleep(part, request, contender)
     if relay and relay.uses_card:
-        relay.wait()
+        relay.wait(request)
     for part in parts[len(early) :]:
         sleep(part, request, contender)
     if request.measure == "memory":

@@ -84,7 +84,8 @@ def proof(record: Record, schema: int) -> Complaints:
 def _wanted(record: Record, schema: int) -> list[str]:
     """The checks of timed passes, or of the pass whose memory was measured."""
     phases = record.phases or ([record.memory["phase"]] if record.memory else [])
-    return [f"spot-{phase}" for phase in phases] + [f"fresh-{phase}" for phase in record.phases if schema >= 4]
+    fresh = [phase for phase, timing in record.phases.items() if schema >= 4 and not timing.get("enough_ns")]
+    return [f"spot-{phase}" for phase in phases] + [f"fresh-{phase}" for phase in fresh]
 
 
 def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, layered: bool) -> Complaints:

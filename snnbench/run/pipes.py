@@ -53,11 +53,11 @@ class Relay:
     ends: Sequence[Ends]
     _gates: dict[int, int] = field(default_factory=dict)
 
-    def open_gate(self, number: int) -> None:
+    def open_gate(self, number: int, enough_ns: int) -> None:
         """Let the worker of this number measure. The leader needs no gate."""
         if number in self._gates:
             with suppress(BrokenPipeError):  # this worker has ended
-                os.write(self._gates[number], OPEN)
+                os.write(self._gates[number], OPEN.pack(enough_ns))
 
     def close(self) -> None:
         """Close all descriptors that are left. A worker whose gate is not open ends."""

@@ -96,7 +96,7 @@ class Lane:
                 task.begun()
                 predicted = self.known.predict(task.cell)
                 if not predicted:
-                    relay.open_gate(number)
+                    relay.open_gate(number, self.known.enough_ns(task.cell))
                 waiting = sum(each > number for each in on_card)
                 workers = len(on_card) if number == leader else 1
                 with self._observed(workers, waiting) as flags:

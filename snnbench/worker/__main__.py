@@ -186,7 +186,7 @@ def _reply(
     reply = Reply()
     backend = None
     if relay and request.case.device.startswith("cuda") and not relay.uses_card:
-        relay.wait()
+        request = relay.wait(request)
     try:
         from snnbench.backends import open_backend
         from snnbench.worker.measurement import Measurement, Surroundings

@@ -71,6 +71,8 @@ def test_one_trial_of_a_slow_contender_is_enough_and_the_leader_has_all_phases(r
 
 def test_race_keeps_the_rules_and_a_missing_trial_does_not(race: tuple[Recording, Any]) -> None:
     recording, _ = race
+    (slow,) = (record for record in recording.records if record.library == "slow")
+    assert slow.phases["train"].get("enough_ns") and "fresh-train" not in slow.checks, "one pass, which is checked"
     assert snnbench(recording.folder.parent, "check", recording.folder).returncode == 0
     lines = (recording.folder / "records.jsonl").read_text().splitlines(keepends=True)
     left = [line for line in lines if '"memory"' not in line.split('"case"')[0]]

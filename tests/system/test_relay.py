@@ -1,8 +1,9 @@
 """Tests of a relay: two workers load at the same time, then measure one after the other."""
 
 import os
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from snnbench.run import executor
 from snnbench.run.known_outcomes import KnownOutcomes
 from snnbench.run.runner import Lane, Task
 from snnbench.run.setup import RunContext, Setup
+from snnbench.worker.messages import Request
 from snnbench.worker.relay import OPEN, Follower, Leader
 from tests.bench import HERE, SMALL, Bench, bench
-from tests.fakes import CORRECT, MEASURED, altered
+from tests.fakes import CASE, CORRECT, MEASURED, altered
 
 __all__ = ["bench"]
 
@@ -31,16 +33,18 @@ DYING = altered("import os\nos._exit(3)")
 HANGING = altered("import time\ntime.sleep(60)")
 
 
+REQUEST = Request(measure="time", case=CASE, variant="default")
+
+
 def test_follower_waits_until_its_gate_opens() -> None:
     gate, ready = os.pipe(), os.pipe()
-    waiting = threading.Thread(target=Follower(gate[0], ready[1]).wait)
-    waiting.start()
-    Leader([ready[0]], 10).wait()
-    waiting.join(0.2)
-    assert waiting.is_alive(), "the leader is ready, but has not ended"
-    os.write(gate[1], OPEN)
-    waiting.join(5)
-    assert not waiting.is_alive()
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(Follower(gate[0], ready[1]).wait, REQUEST)
+        assert Leader([ready[0]], 10).wait(REQUEST) == REQUEST
+        time.sleep(0.2)
+        assert waiting.running(), "the leader is ready, but has not ended"
+        os.write(gate[1], OPEN.pack(7))
+        assert waiting.result(5) == replace(REQUEST, enough_ns=7)
     for descriptor in (*gate, *ready):
         os.close(descriptor)
 
@@ -49,7 +53,7 @@ def test_follower_ends_once_the_harness_is_dead() -> None:
     gate, ready = os.pipe(), os.pipe()
     os.close(gate[1])
     with pytest.raises(SystemExit, match="the harness is gone"):
-        Follower(gate[0], ready[1]).wait()
+        Follower(gate[0], ready[1]).wait(REQUEST)
     for descriptor in (gate[0], *ready):
         os.close(descriptor)
 
@@ -58,11 +62,11 @@ def test_leader_waits_neither_for_ever_nor_for_the_dead() -> None:
     pipes = [os.pipe() for _ in range(3)]
     readers = [reader for reader, _ in pipes]
     started = time.monotonic()
-    Leader(readers, patience_s=0.1).wait()
+    Leader(readers, patience_s=0.1).wait(REQUEST)
     assert 0.09 <= time.monotonic() - started < 5, "the patience is for all of them"
     for _, writer in pipes:
         os.close(writer)
-    Leader(readers, patience_s=60).wait()
+    Leader(readers, patience_s=60).wait(REQUEST)
     assert time.monotonic() - started < 5
     for reader in readers:
         os.close(reader)
