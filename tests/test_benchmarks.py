@@ -136,7 +136,7 @@ def test_dying_contender_leaves_the_others_their_turns(capsys: pytest.CaptureFix
     assert "subtract, N=256, T=100, 0.00, 1.00, other, 1.00" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("minutes", "begun"), [(60, 6), (10, 4), (5, 2), (0.2, 0)])
+@pytest.mark.parametrize(("minutes", "begun"), [(60, 7), (10, 4), (5, 2), (0.2, 0)])
 def test_parts_of_the_charts_run_in_order_and_get_the_time_that_is_left(
     tmp_path: Path, minutes: float, begun: int
 ) -> None:

@@ -111,7 +111,7 @@ def record_of(
 
 def _shareable(log: str, adapter: Path) -> str:
     """A log without the names of this user's folders: others read recordings."""
-    names = {str(adapter.parent): "adapters", str(home()): "~/.cache/snnbench", str(Path.home()): "~"}
+    names = {str(adapter.parent): "adapters", str(home()): "~/.cache/snnbench", os.path.expanduser("~"): "~"}
     for folder in sorted(names, key=len, reverse=True):  # one may hold another
         log = log.replace(f"{folder}/", f"{names[folder]}/")
     return log

@@ -28,7 +28,7 @@ SETTLED_NS, FEWEST_SETTLED, SETTLED_SHARE = 60_000_000, 6, 0.99
 SHORT_NS = 5_000_000
 """A shorter pass runs once more before a fresh pass: sleeping threads and cold caches would dominate its time."""
 FIRST_CALL_NS = 1_000_000_000
-"""A first call on a CPU that compiles nothing rarely takes longer than others by more: 3 of 4,000 in results/ did."""
+"""What a first call on a CPU may take beyond other passes, if it compiles nothing."""
 MOST_KEPT = 64
 """The most passes in a repetition of the backward phase: all their graphs must exist before the clock starts."""
 
