@@ -8,7 +8,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -25,7 +24,7 @@ Layer = tuple[Array, Array]
 """Weight [N_out, N_in] and bias [N_out]."""
 
 BLOCK = 1 << 22
-"""The numbers of an array that one generator draws."""
+"""The most numbers of an array that one generator draws."""
 REVERSED = 2
 """The second cotangent, reversed in time: a gradient that ignores time would not change."""
 EXAM_SHAPE = {"time_steps": 8, "batch": 5, "neurons": 37}
@@ -177,19 +176,22 @@ def uniform(case: Case, name: str, number: int, shape: Sequence[int]) -> Array:
 
 
 def generator(case: Case, name: str, number: int) -> np.random.Generator:
-    """The random generator of a small array, or of an order, of a case."""
+    """The random generator of one array of a case, unless it is large."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([case.seed, number, *name.encode()])))
 
 
 def _drawn(
     case: Case, name: str, number: int, shape: Sequence[int], fill: Callable[[np.random.Generator, Array], object]
 ) -> Array:
-    """An array whose blocks are drawn side by side, each by a generator of its own: NumPy's fastest one."""
+    """An array; a large one is drawn in blocks side by side, each by a generator of its own: NumPy's fastest one."""
     array = np.empty(shape, np.float32)
+    if array.size <= BLOCK:
+        fill(generator(case, name, number), array)
+        return array
     numbers = array.reshape(-1)
     blocks = [numbers[start : start + BLOCK] for start in range(0, numbers.size, BLOCK)]
     seeds = [np.random.SeedSequence([case.seed, number, block, *name.encode()]) for block in range(len(blocks))]
     generators = [np.random.Generator(np.random.SFC64(seed)) for seed in seeds]
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) if len(blocks) > 1 else nullcontext() as threads:
-        list((threads.map if threads else map)(fill, generators, blocks))
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        list(threads.map(fill, generators, blocks))
     return array

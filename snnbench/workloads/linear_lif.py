@@ -370,9 +370,9 @@ def operands(case: Stack, rows: int) -> dict[str, tuple[Array, Array, Array]]:
 
 def _normal(case: Stack, number: int) -> Layer:
     entering, leaving = case.layer_widths[number : number + 2]
-    weight = gaussian(case, "weight", number, (leaving, entering))
+    both = gaussian(case, "weight", number, (leaving * (entering + 1),))
+    weight, bias = both[:-leaving].reshape(leaving, entering), np.float32(BIAS_SCALE) * both[-leaving:]
     weight *= np.float32(WEIGHT_SCALE / (case.input_rate * entering) ** 0.5)
-    bias = np.float32(BIAS_SCALE) * gaussian(case, "bias", number, (leaving,))
     if case.recurrent_layers[number]:
         own = gaussian(case, "recurrent", number, (leaving, leaving))
         own *= np.float32(RECURRENT_SCALE / (RECURRENT_RATE * leaving) ** 0.5)

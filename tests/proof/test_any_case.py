@@ -69,11 +69,7 @@ def test_layer_of_few_inputs_rounds_a_potential_in_the_same_direction_at_each_st
         (CASE.with_(threshold=100.0), "silent", "threshold"),
         (CASE.with_(threshold=10.0), "silent", "threshold"),
         (CASE.with_(time_steps=1, batch=1, neurons=1), "", "neurons"),
-        (
-            CASE.with_(slope=200.0, surrogate="triangle", time_steps=2, batch=1, neurons=2, seed=1),
-            "gradient is zero",
-            "slope",
-        ),
+        (CASE.with_(slope=200.0, surrogate="triangle", time_steps=2, batch=1, neurons=2), "gradient is zero", "slope"),
         (CASE.with_(reset="zero", slope=0.1, threshold=3.0, beta=1.0, time_steps=500), "gradient", ""),
         (LIF.with_(dtype="float16", slope=200.0, surrogate="exponential", time_steps=400), "gradient", "dtype"),
     ],
