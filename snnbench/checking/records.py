@@ -175,7 +175,9 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
         repetitions, short = timing.get("contested_ns") or timing["repetitions_ns"], protocol.repetitions
         if not all(type(ns) is int and ns > 0 for ns in [*repetitions, *timing["warmup_ns"], timing["first_call_ns"]]):
             yield f"{phase}: durations are not whole nanoseconds above 0"
-        if timing.get("enough_ns") and protocol.is_race:
+        if timing.get("enough_ns"):
+            if not protocol.is_race:
+                yield f"{phase}: a pass is called too slow to matter, and this is no race"
             yield from (f"{phase}: {complaint}" for complaint in _of_slow(timing))
             continue
         stopped_early = sum(repetitions) * (1 + 2 / max(1, len(repetitions))) > max_phase_ns

@@ -14,6 +14,13 @@ from tests.shipped import Document, copied, edited, edited_record, spot
 from tests.sweep import snnbench
 
 
+def only_pass(record: Document) -> None:
+    """One pass in place of the repetitions of a phase, as in a race."""
+    train = record["phases"]["train"]
+    longest = max(train["repetitions_ns"])
+    train.update(passes=1, repetitions_ns=[longest], fresh_ns=[longest], drawn_ns=[], warmup_ns=[], enough_ns=1)
+
+
 def faster(record: Document) -> None:
     """Divide the times of a training pass by 100."""
     train = record["phases"]["train"]
@@ -53,6 +60,7 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("durations", "whole nanoseconds", "time", lambda r: r["phases"]["train"].update(warmup_ns=[0, 5])),
     ("durations", "1 warm-up", "time", lambda r: r["phases"]["train"].update(warmup_ns=[5])),
     ("durations", "1 compilations", "time", lambda r: r["phases"]["train"].update(compilations=1)),
+    ("durations", "this is no race", "time", only_pass),
     ("durations", "protocol asks for", "time", lambda r: r["phases"].pop("forward")),
     ("energy", "energy of 0.5 s, where it takes 1 s", "time", lambda r: r["phases"]["train"].update(energy=SHORT)),
     ("floor", "below the floor", "time", faster),
