@@ -234,10 +234,10 @@ def start(
     try:
         compiler_caches.release_locks(extensions, older_than_s=program.stale_s)
         log = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # ruff does not know a stack that is given
-        asked = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        request_file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         if request is not None:
-            asked.write(request.encode().encode())
-            asked.seek(0)
+            request_file.write(request.encode().encode())
+            request_file.seek(0)
             if request.measure == "time":  # its compilers begin with empty caches
                 folder = tempfile.TemporaryDirectory(prefix="snnbench-", ignore_cleanup_errors=True)
                 own |= dict.fromkeys(compiler_caches.CACHES, stack.enter_context(folder))
@@ -246,7 +246,7 @@ def start(
         try:
             process = subprocess.Popen(
                 [*command(program.python, program.adapter), "--reply-fd", str(write_fd), *options],
-                stdin=subprocess.PIPE if request is None else asked,
+                stdin=subprocess.PIPE if request is None else request_file,
                 stdout=log,
                 stderr=log,
                 env={**program.env, **own},
